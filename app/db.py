@@ -1,0 +1,210 @@
+"""The database: one pool, one way to take a connection, one judge of what is worth another try.
+
+Every wait has a limit. A statement is bounded by the pool's command_timeout (asyncpg 0.32 needs it: without it the
+cancel request of a black-holed connection is itself unbounded), taking a connection by the limit of `acquire`, and
+what a tick still holds at its deadline is terminated. Nothing here is session state: a transaction pooler is fine.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import asyncpg
+
+from app.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+    Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
+else:
+    Connection = asyncpg.Connection
+    Pool = asyncpg.Pool
+
+CONNECT_TRY_SECONDS = 5.0
+RETRY_PAUSE_SECONDS = 0.25
+IDLE_CHECK_SECONDS = 1.0
+PING_SECONDS = 2.0
+IDLE_LIFETIME_SECONDS = 60.0
+
+# 57P01-57P03 shutdown and start-up, 53300 too many connections, 40001 and 40P01 lost races, 08xxx connection.
+TRANSIENT = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.IdleSessionTimeoutError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+    TimeoutError,
+    OSError,
+)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Say whether *error* comes from the connection or the moment, so that the same call may work again.
+
+    A protocol violation (08P01) is configuration: PgBouncer answers it to a start-up parameter it does not take.
+    """
+    if isinstance(error, asyncpg.ProtocolViolationError):
+        return False
+    if isinstance(error, asyncpg.InterfaceError):
+        return "closed" in str(error) or "closing" in str(error)
+    return isinstance(error, (*TRANSIENT, DatabaseUnavailable))
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[type-arg]  # generic in the stubs alone
+    """A connection that counts its round trips and remembers when it was last seen alive."""
+
+    __slots__ = ("round_trips", "seen_alive")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.round_trips = 0
+        self.seen_alive = time.monotonic()
+
+    async def fetch(self, *args: Any, **kwargs: Any) -> Any:
+        self.round_trips += 1
+        return await super().fetch(*args, **kwargs)
+
+    async def fetchrow(self, *args: Any, **kwargs: Any) -> Any:
+        self.round_trips += 1
+        return await super().fetchrow(*args, **kwargs)
+
+    async def fetchval(self, *args: Any, **kwargs: Any) -> Any:
+        self.round_trips += 1
+        return await super().fetchval(*args, **kwargs)
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        self.round_trips += 1
+        return await super().execute(*args, **kwargs)
+
+
+async def _leave_as_is(_connection: Any) -> None:
+    """Spare the reset statement at each release: no session state is ever set."""
+
+
+class Database:
+    """The pool of one process, opened at the first need."""
+
+    def __init__(
+        self, dsn: str, *, pool_max: int = 5, connect_timeout: float = 15.0, command_timeout: float = 5.0
+    ) -> None:
+        self._dsn = dsn
+        self._pool_max = pool_max
+        self._command_timeout = command_timeout
+        self._pool: Pool | None = None
+        self.connect_timeout = connect_timeout
+
+    def link(self, until: float | None = None) -> "Link":
+        """Return a counted way into the pool whose every wait ends at *until* (time.monotonic seconds)."""
+        return Link(self, until)
+
+    @asynccontextmanager
+    async def acquire(self, limit: float | None = None) -> AsyncIterator[Connection]:
+        """Lend a connection, waiting at most *limit* seconds for one; raise DatabaseUnavailable after that.
+
+        A refused connection is tried again until then: a sleeping database takes seconds to wake.
+        """
+        until = time.monotonic() + (self.connect_timeout if limit is None else limit)
+        async with self.link(until).acquire() as connection:
+            yield connection
+
+    async def open_pool(self) -> Pool:
+        """Return the pool; no connection is made before one is asked for."""
+        if self._pool is None:
+            self._pool = asyncpg.create_pool(
+                self._dsn,
+                min_size=0,
+                max_size=self._pool_max,
+                statement_cache_size=0,
+                command_timeout=self._command_timeout,
+                timeout=min(CONNECT_TRY_SECONDS, self.connect_timeout),
+                max_inactive_connection_lifetime=IDLE_LIFETIME_SECONDS,
+                reset=_leave_as_is,
+                connection_class=_Connection,
+                server_settings={"application_name": "dormouse"},
+            )
+            await self._pool
+        return self._pool
+
+    async def close(self, limit: float = 1.0) -> None:
+        """Close the pool within *limit* seconds, by force if need be."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(limit):
+                await pool.close()
+        except TimeoutError:
+            pool.terminate()
+
+
+class Link:
+    """One tick's way into the pool: counted, bounded by its deadline, and cut for good by `terminate`."""
+
+    def __init__(self, database: Database, until: float | None) -> None:
+        self._database = database
+        self._until = until
+        self._held: set[Any] = set()
+        self.round_trips = 0
+
+    @asynccontextmanager
+    async def acquire(self, limit: float | None = None) -> AsyncIterator[Connection]:
+        """Lend a connection within *limit* seconds and the deadline; raise DatabaseUnavailable after that."""
+        connection = await self._take(self._limit(limit))
+        before = connection.round_trips
+        self._held.add(connection)
+        try:
+            yield connection
+        finally:
+            self._held.discard(connection)
+            self.round_trips += connection.round_trips - before
+            await self._give_back(connection)
+
+    def terminate(self) -> None:
+        """Cut every connection in use: the last word when a deadline has passed."""
+        for connection in self._held:
+            connection.terminate()
+
+    def _limit(self, limit: float | None) -> float:
+        asked = self._database.connect_timeout if limit is None else limit
+        return asked if self._until is None else min(asked, self._until - time.monotonic())
+
+    async def _take(self, limit: float) -> Any:
+        pool = await self._database.open_pool()
+        until = time.monotonic() + limit
+        while (left := until - time.monotonic()) > 0:
+            try:
+                connection: Any = await pool.acquire(timeout=left)
+            except Exception as error:
+                if not is_transient(error):
+                    raise
+                await asyncio.sleep(min(RETRY_PAUSE_SECONDS, max(0.0, until - time.monotonic())))
+                continue
+            if await self._is_alive(connection):
+                return connection
+            connection.terminate()
+            await pool.release(connection)
+        raise DatabaseUnavailable(f"the database could not be reached within {limit:.0f} s")
+
+    async def _is_alive(self, connection: Any) -> bool:
+        if time.monotonic() - connection.seen_alive < IDLE_CHECK_SECONDS:
+            return not connection.is_closed()
+        try:
+            await connection.execute("SELECT 1", timeout=PING_SECONDS)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            return False
+        self.round_trips += 1
+        return True
+
+    async def _give_back(self, connection: Any) -> None:
+        connection.seen_alive = time.monotonic()
+        pool = await self._database.open_pool()
+        await pool.release(connection, timeout=PING_SECONDS)

@@ -1,0 +1,197 @@
+"""Putting work in: one row or many, always on the caller's connection and so inside the caller's transaction.
+
+    order committed = job exists; rolled back = job gone
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from app.db import Connection
+from app.errors import BadInput
+
+PAYLOAD_BYTES = 262_144
+CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """One job to enqueue; times are aware datetimes, None for *run_at* is now."""
+
+    kind: str
+    payload: Any = None
+    dedupe_key: str | None = None
+    queue: str = "default"
+    priority: int = 0
+    run_at: datetime | None = None
+    expires_at: datetime | None = None
+    max_attempts: int = 8
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", payload_text(self.payload))
+        for name in ("run_at", "expires_at"):
+            moment = getattr(self, name)
+            if moment is not None and moment.tzinfo is None:
+                raise BadInput(f"{name} needs a time zone: a time without one is nobody's time")
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The row that now holds the work: *is_new* is False when its dedupe_key was there before."""
+
+    id: int
+    is_new: bool
+
+
+ENQUEUE = """
+    SELECT id, is_new
+    FROM enqueue_job(
+        $1, $2, dedupe_key => $3, run_at => $4, queue => $5, priority => $6, expires_at => $7, max_attempts => $8
+    )
+"""
+
+
+async def enqueue(
+    connection: Connection,
+    kind: str,
+    payload: Any = None,
+    *,
+    dedupe_key: str | None = None,
+    queue: str = "default",
+    priority: int = 0,
+    run_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    max_attempts: int = 8,
+) -> Enqueued:
+    """Insert one job in the transaction of *connection* and return its row, or the row that holds its *dedupe_key*.
+
+    *payload* is a JSON object: a mapping, a dataclass or a pydantic model. Raise BadInput for what no row may hold.
+    """
+    job = NewJob(kind, payload, dedupe_key, queue, priority, run_at, expires_at, max_attempts)
+    return await _insert(connection, job)
+
+
+async def _insert(connection: Connection, job: NewJob) -> Enqueued:
+    try:
+        row = await connection.fetchrow(
+            ENQUEUE,
+            job.kind,
+            job.text,
+            job.dedupe_key,
+            job.run_at,
+            job.queue,
+            job.priority,
+            job.expires_at,
+            job.max_attempts,
+        )
+    except REFUSALS as error:
+        raise BadInput(_why(error)) from error
+    assert row is not None  # noqa: S101 - a function with OUT columns returns one row
+    return Enqueued(row["id"], row["is_new"])
+
+
+# Ids are drawn before the insert, so that each input row finds its own again; a key that was there before, or comes
+# twice in the same batch, gives the row that holds it.
+ENQUEUE_MANY = """
+    WITH input AS MATERIALIZED (
+        SELECT ord, nextval(pg_get_serial_sequence('jobs', 'id')) AS id, kind, payload, dedupe_key, queue,
+            priority, run_at, expires_at, max_attempts
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+            WITH ORDINALITY
+            AS item (kind, payload, dedupe_key, queue, priority, run_at, expires_at, max_attempts, ord)
+    ),
+    added AS (
+        INSERT INTO jobs (id, kind, payload, dedupe_key, queue, priority, run_at, expires_at, max_attempts)
+        SELECT id, kind, payload::jsonb, dedupe_key, queue, priority::smallint,
+            coalesce(run_at::timestamptz, now()), expires_at::timestamptz, max_attempts::int
+        FROM input
+        ORDER BY ord
+        ON CONFLICT (dedupe_key) DO NOTHING
+        RETURNING id, dedupe_key
+    )
+    SELECT coalesce(added.id, twin.id, held.id) AS id, added.id IS NOT NULL AS is_new
+    FROM input
+    LEFT JOIN added ON added.id = input.id
+    LEFT JOIN added AS twin ON twin.dedupe_key = input.dedupe_key
+    LEFT JOIN jobs AS held ON held.dedupe_key = input.dedupe_key
+    ORDER BY input.ord
+"""
+
+
+async def enqueue_many(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Insert *jobs* in the transaction of *connection* and return one result for each, in the order given.
+
+    Raise BadInput when any of them is refused; inside a transaction nothing of the batch then remains.
+    """
+    results: list[Enqueued] = []
+    for start in range(0, len(jobs), CHUNK):
+        results += await _insert_chunk(connection, jobs[start : start + CHUNK])
+    return results
+
+
+async def _insert_chunk(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    try:
+        rows = await connection.fetch(
+            ENQUEUE_MANY,
+            [job.kind for job in jobs],
+            [job.text for job in jobs],
+            [job.dedupe_key for job in jobs],
+            [job.queue for job in jobs],
+            [str(job.priority) for job in jobs],
+            [_iso(job.run_at) for job in jobs],
+            [_iso(job.expires_at) for job in jobs],
+            [str(job.max_attempts) for job in jobs],
+        )
+    except REFUSALS as error:
+        raise BadInput(_why(error)) from error
+    return [
+        # A key that another transaction took a moment ago is not in this statement's snapshot: ask for it alone.
+        await _insert(connection, job) if row["id"] is None else Enqueued(row["id"], row["is_new"])
+        for job, row in zip(jobs, rows, strict=True)
+    ]
+
+
+REFUSALS = (
+    asyncpg.CheckViolationError,
+    asyncpg.DataError,
+    asyncpg.NotNullViolationError,
+    asyncpg.UntranslatableCharacterError,
+    asyncpg.StatementTooComplexError,
+)
+
+
+def _why(error: Exception) -> str:
+    """Say which rule refused the row: the name of a CHECK is its sentence."""
+    rule = getattr(error, "constraint_name", None)
+    return rule.replace("_", " ") if rule else "a value does not fit its column"
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def payload_text(payload: Any) -> str:
+    """Return *payload* as JSON text, at most 256 KiB; raise BadInput for what PostgreSQL or a reader could not hold."""
+    if payload is None:
+        return "{}"
+    if hasattr(payload, "model_dump"):
+        payload = payload.model_dump(mode="json")
+    elif is_dataclass(payload) and not isinstance(payload, type):
+        payload = asdict(payload)
+    if not isinstance(payload, Mapping):
+        raise BadInput("a payload is a JSON object")
+    try:
+        text = json.dumps(dict(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"the payload is not JSON: {type(error).__name__}") from error
+    if size > PAYLOAD_BYTES:
+        raise BadInput(f"the payload is {size} bytes long; at most {PAYLOAD_BYTES} are taken")
+    if "\\u0000" in text:
+        raise BadInput("the payload holds a NUL, which PostgreSQL cannot store")
+    return text

@@ -1,0 +1,59 @@
+"""structlog, set up once: one canonical line per tick, per job, per request.
+
+Names are `noun.past` (`tick.finished`, `job.dead`). ERROR is for what a person must act on. Never a payload, an
+address, a message's text or a token.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+from app.config import Settings
+
+MASK = "[secret]"
+
+
+def setup_logging(settings: Settings) -> None:
+    """Send log lines to standard error in the form that the settings name; configured secrets are masked in each."""
+    secrets = settings.secret_values()
+
+    def mask(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        for key, value in event.items():
+            if isinstance(value, str):
+                event[key] = masked(value, secrets)
+        return event
+
+    renderer: Any = structlog.processors.JSONRenderer(ensure_ascii=True)
+    if settings.log_format == "console":
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            mask,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+def masked(text: str, secrets: tuple[str, ...]) -> str:
+    """Return *text* with every one of *secrets* and every password inside a URL replaced."""
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return re.sub(r"(\w+://)[^/@\s]+@", rf"\1{MASK}@", text)
+
+
+def get_logger() -> Any:
+    """Return the logger that all rooms share."""
+    return structlog.get_logger()

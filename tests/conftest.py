@@ -1,0 +1,95 @@
+"""What every test stands on: a real PostgreSQL for the run, a fresh migrated database for each test that asks.
+
+    server (one a run) -> template database (migrated once) -> dsn (a clone a test) -> conn, database, services
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from app.config import Settings
+from app.db import Database
+from app.handlers import load_kinds
+from app.jobs import Kind
+from app.jobs.services import Services
+from app.migrate import migrate
+from tests.servers import Server, start_server
+
+CRON_SECRET = "tick-" + secrets.token_hex(24)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--server", default="embedded", choices=["embedded", "system", "pgbouncer"])
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with start_server(request.config.getoption("--server"), tmp_path_factory.mktemp("postgres")) as started:
+        asyncio.run(_make_template(started))
+        yield started
+
+
+async def _make_template(server: Server) -> None:
+    admin = await asyncpg.connect(server.admin_dsn)
+    await admin.execute("CREATE DATABASE template_dormouse")
+    await admin.close()
+    await migrate(server.direct("template_dormouse"))
+
+
+@pytest.fixture
+async def dsn(server: Server) -> AsyncIterator[str]:
+    """A fresh, migrated database."""
+    name = f"t_{secrets.token_hex(6)}"
+    admin = await asyncpg.connect(server.admin_dsn)
+    await admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template_dormouse')
+    yield server.dsn(name)
+    await admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    await admin.close()
+
+
+@pytest.fixture
+async def database(dsn: str) -> AsyncIterator[Database]:
+    """The app's own pool on the test's database."""
+    opened = Database(dsn)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def conn(dsn: str) -> AsyncIterator[Any]:
+    """A connection of the test's own."""
+    connection = await asyncpg.connect(dsn, statement_cache_size=0)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest, tmp_path: Any) -> Callable[..., Settings]:
+    """Make settings for the test's database; keywords override."""
+
+    def make(**overrides: Any) -> Settings:
+        values: dict[str, Any] = {
+            "database_url": request.getfixturevalue("dsn") if "dsn" in request.fixturenames else None,
+            "cron_secret": CRON_SECRET,
+            "outbox_dir": str(tmp_path / "outbox"),
+        }
+        return Settings(**values | overrides)
+
+    return make
+
+
+@pytest.fixture
+def services(
+    dsn: str, database: Database, settings: Callable[..., Settings]
+) -> Callable[..., Services]:
+    """Make the services of a process: `services(kinds={...}, job_concurrency=3)`."""
+
+    def make(kinds: dict[str, Kind] | None = None, **overrides: Any) -> Services:
+        chosen = settings(**overrides)
+        return Services(chosen, database, asyncio.Event(), (load_kinds(chosen) | (kinds or {})))
+
+    return make
