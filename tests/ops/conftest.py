@@ -38,8 +38,6 @@ def tool() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         program = Path(sys.executable).parent / name
         found = str(program) if program.exists() else shutil.which(name)
         assert found is not None, f"{name} is not installed: pip install -e '.[dev]'"
-        return subprocess.run(
-            [found, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-        )
+        return subprocess.run([found, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
     return run

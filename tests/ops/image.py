@@ -75,9 +75,7 @@ def build(stage: Stage, folder: Path) -> None:
     """Carry out *stage* below *folder*, which stands for the image's root."""
     allowed = context()
     workdir = folder
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
     for instruction, argument in stage.steps:
         if instruction == "WORKDIR":
             workdir = folder / argument.lstrip("/")

@@ -54,9 +54,7 @@ def serve(side: FarSide, port: int = 0) -> Iterator[None]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            side.requests.append(
-                {"method": "POST", "path": self.path, "headers": dict(self.headers), "body": body}
-            )
+            side.requests.append({"method": "POST", "path": self.path, "headers": dict(self.headers), "body": body})
             answer = side.next_answer()
             if answer.hang:
                 side.stopped.wait()
@@ -74,9 +72,7 @@ def serve(side: FarSide, port: int = 0) -> Iterator[None]:
             self.wfile.write(content)
 
         def do_GET(self) -> None:
-            side.requests.append(
-                {"method": "GET", "path": self.path, "headers": dict(self.headers), "body": b""}
-            )
+            side.requests.append({"method": "GET", "path": self.path, "headers": dict(self.headers), "body": b""})
             self.send_error(405)
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -43,9 +43,7 @@ def test_every_pin_is_asked_for_by_pyproject_or_by_another_pin() -> None:
         name = block.partition("==")[0]
         by = set(re.findall(r"^ +#(?: via|  ) ([a-z0-9-]+)", block, re.MULTILINE))
         assert by, block
-        assert ("dormouse" in by) == (name in asked), (
-            f"{name}: run the command at the top of requirements.txt"
-        )
+        assert ("dormouse" in by) == (name in asked), f"{name}: run the command at the top of requirements.txt"
         assert by - {"dormouse"} <= set(pins("requirements.txt"))
 
 

@@ -51,9 +51,7 @@ def test_a_tick_that_is_ok_is_green(step: Step, far_side: Start) -> None:
     ],
     ids=lambda value: f"{value.status}-{value.body[:12]}" if isinstance(value, Answer) else "",
 )
-def test_any_other_answer_is_red_at_once_and_says_why(
-    step: Step, far_side: Start, answer: Answer, says: str
-) -> None:
+def test_any_other_answer_is_red_at_once_and_says_why(step: Step, far_side: Start, answer: Answer, says: str) -> None:
     side = far_side(answer)
 
     outcome = step.run(side.url)

@@ -71,9 +71,7 @@ def test_a_line_break_inside_the_secret_adds_no_header(step: Step, far_side: Sta
 def test_a_service_that_echoes_the_secret_does_not_bring_it_into_the_log(
     step: Step, far_side: Start, status: int
 ) -> None:
-    side = far_side(
-        Answer(status, json.dumps({"ok": True, "errors": [f"you sent Bearer {SECRET}"], "x": SECRET}))
-    )
+    side = far_side(Answer(status, json.dumps({"ok": True, "errors": [f"you sent Bearer {SECRET}"], "x": SECRET})))
 
     outcome = step.run(side.url)
 
