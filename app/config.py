@@ -13,7 +13,16 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.errors import ConfigError
 
 SECRET_MIN = 32
-PLACEHOLDERS = ("changeme", "changethis", "replaceme", "replacethis", "placeholder", "yoursecret", "insertyour", "undefined")
+PLACEHOLDERS = (
+    "changeme",
+    "changethis",
+    "replaceme",
+    "replacethis",
+    "placeholder",
+    "yoursecret",
+    "insertyour",
+    "undefined",
+)
 OFFSET_UNITS = {"m": 60, "h": 3600, "d": 86400}
 OFFSET_MAX = timedelta(days=366)
 SECRETS = ("cron_secret", "cron_secret_previous", "admin_token", "api_token")
@@ -24,33 +33,67 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True)
 
-    database_url: SecretStr | None = Field(None, description="PostgreSQL to keep everything in: postgresql://user:password@host/name.")
+    database_url: SecretStr | None = Field(
+        None, description="PostgreSQL to keep everything in: postgresql://user:password@host/name."
+    )
     cron_secret: SecretStr | None = Field(None, description="Bearer token of the tick, 32 characters or more.")
-    cron_secret_previous: SecretStr | None = Field(None, description="A second accepted token while the first is rotated.")
-    admin_token: SecretStr | None = Field(None, description="Opens the operator's pages and API; absent = they are off.")
+    cron_secret_previous: SecretStr | None = Field(
+        None, description="A second accepted token while the first is rotated."
+    )
+    admin_token: SecretStr | None = Field(
+        None, description="Opens the operator's pages and API; absent = they are off."
+    )
     api_token: SecretStr | None = Field(None, description="Opens the producers' API; absent = those routes are off.")
     port: int = Field(8080, ge=1, le=65535, description="Port that `dormouse serve` listens on.")
-    email_url: SecretStr | None = Field(None, description="Where mail goes: smtp://, smtps:// or resend://; absent = files in the outbox.")
+    email_url: SecretStr | None = Field(
+        None, description="Where mail goes: smtp://, smtps:// or resend://; absent = files in the outbox."
+    )
     email_from: str = Field("Dormouse <reminders@example.com>", max_length=320, description="Sender of the reminders.")
     resend_base_url: str = Field("https://api.resend.com", description="Resend's API, for a proxy or a test.")
     outbox_dir: str = Field(".dormouse/outbox", description="Folder of the outbox channel's .eml files.")
     reminder_offsets: Annotated[tuple[timedelta, ...], NoDecode] = Field(
-        (timedelta(hours=24),), description="How long before the start to remind: 24h, or 24h,1h (m, h and d are units)."
+        (timedelta(hours=24),),
+        description="How long before the start to remind: 24h, or 24h,1h (m, h and d are units).",
     )
-    reminder_calendar: Literal["gregorian", "buddhist"] = Field("gregorian", description="Years in Thai reminders: gregorian or buddhist.")
-    ambiguous_send: Literal["retry", "hold"] = Field("retry", description="When an answer was lost and the provider knows no key: retry, or hold for a person.")
-    tick_budget_seconds: float = Field(25, ge=1, le=3000, allow_inf_nan=False, description="A tick answers within this time, plus one second.")
+    reminder_calendar: Literal["gregorian", "buddhist"] = Field(
+        "gregorian", description="Years in Thai reminders: gregorian or buddhist."
+    )
+    ambiguous_send: Literal["retry", "hold"] = Field(
+        "retry",
+        description="When an answer was lost and the provider knows no key: retry, or hold for a person.",
+    )
+    tick_budget_seconds: float = Field(
+        25,
+        ge=1,
+        le=3000,
+        allow_inf_nan=False,
+        description="A tick answers within this time, plus one second.",
+    )
     tick_jobs: int = Field(100, ge=1, le=10_000, description="Most jobs of one tick.")
     tick_reminders: int = Field(100, ge=1, le=10_000, description="Most reminders of one tick.")
     job_concurrency: int = Field(10, ge=1, le=1000, description="Jobs that run side by side.")
     reminder_concurrency: int = Field(5, ge=1, le=1000, description="Reminders that are sent side by side.")
-    lease_seconds: float = Field(60, ge=1, le=86_400, allow_inf_nan=False, description="How long a claim holds without a heartbeat.")
+    lease_seconds: float = Field(
+        60, ge=1, le=86_400, allow_inf_nan=False, description="How long a claim holds without a heartbeat."
+    )
     max_crashes: int = Field(3, ge=1, le=100, description="Deaths of its process after which a job is dead.")
-    done_retention_days: float = Field(7, ge=0, le=36_500, allow_inf_nan=False, description="Days that finished jobs are kept; dead ones stay.")
-    connect_timeout_seconds: float = Field(15, gt=0, le=120, allow_inf_nan=False, description="How long to wait for a waking database.")
+    done_retention_days: float = Field(
+        7,
+        ge=0,
+        le=36_500,
+        allow_inf_nan=False,
+        description="Days that finished jobs are kept; dead ones stay.",
+    )
+    connect_timeout_seconds: float = Field(
+        15, gt=0, le=120, allow_inf_nan=False, description="How long to wait for a waking database."
+    )
     pool_max: int = Field(5, ge=2, le=100, description="Most database connections of one process.")
-    handler_modules: Annotated[tuple[str, ...], NoDecode] = Field((), description="Modules of your own with a HANDLERS dict, separated by commas.")
-    queues: Annotated[tuple[str, ...], NoDecode] = Field(("default",), description="Queues that this instance serves beside `reminders`.")
+    handler_modules: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Modules of your own with a HANDLERS dict, separated by commas."
+    )
+    queues: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("default",), description="Queues that this instance serves beside `reminders`."
+    )
     public_url: str | None = Field(None, description="Address of this service, for links in alerts.")
     alert_urls: SecretStr | None = Field(None, description="Where alerts go, as apprise URLs separated by commas.")
     heartbeat_url: SecretStr | None = Field(None, description="Dead-man's switch to call at each tick.")
@@ -111,7 +154,9 @@ class Settings(BaseSettings):
     def dsn(self) -> str:
         """The database's address, with its password: never log it."""
         if self.database_url is None:
-            raise ConfigError(["DATABASE_URL is not set: name a PostgreSQL, or run `dormouse dev` for an embedded one."])
+            raise ConfigError(
+                ["DATABASE_URL is not set: name a PostgreSQL, or run `dormouse dev` for an embedded one."]
+            )
         return self.database_url.get_secret_value()
 
     def secret_values(self) -> tuple[str, ...]:

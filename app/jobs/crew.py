@@ -1,0 +1,217 @@
+"""Who is at work in one tick: every claimed job, its lease, its time limit, and the way it may be cut short.
+
+    claimed -> waiting -> running -> ended -> settled        cut: timeout, lease lost, or the process is stopping
+
+One heartbeat per interval renews the leases of all. A handler that ignores its cancellation is left behind: its place
+is given up, nothing is written for it, and its lease runs out.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from app.db import DATABASE_ERRORS, Connection, Link
+from app.errors import LeaseLost
+from app.jobs.job import Job, Kind
+from app.jobs.queue import Claimed, Verdict, heartbeat, settle
+from app.jobs.runner import LEASE_LOST, STOPPED, TIMED_OUT, Ending, judge, perform
+from app.jobs.services import Services
+from app.jobs.settler import Settler
+from app.log import get_logger
+
+CANCEL_GRACE_SECONDS = 0.3
+STOP_GRACE_SECONDS = 5.0
+Report = Callable[[Claimed, str, str | None], None]
+
+log = get_logger()
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """One job between claim and settlement; *report* is told its outcome and its note."""
+
+    claimed: Claimed
+    kind: Kind
+    report: Report
+    ended: Callable[["Run"], None]
+    lease_end: float
+    job: Job
+    task: asyncio.Task[BaseException | None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    cut: str | None = None
+    started: float = 0.0
+    is_left_behind: bool = False
+
+
+@dataclass(eq=False)
+class Crew:
+    """All runs of one tick, over one link; *until* (monotonic seconds) is the tick's deadline, None for a worker."""
+
+    services: Services
+    kinds: Mapping[str, Kind]
+    link: Link
+    until: float | None
+    runs: dict[int, Run] = field(default_factory=dict)
+    settler: Settler = field(init=False)
+    errors: list[str] = field(default_factory=list)
+    is_stopping: bool = False
+    is_paused: bool = False
+    is_over: bool = False
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    wake: set[asyncio.Event] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.settler = Settler(self.link, self.until)
+        self._secrets = self.services.settings.secret_values()
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator["Crew"]:
+        """Keep leases alive and listen for the end of the process until the block ends; then let go of what is left."""
+        self._tasks = [asyncio.create_task(self._keep_leases()), asyncio.create_task(self._listen_for_stop())]
+        try:
+            yield self
+        finally:
+            self.is_over = True
+            for task in (*self._tasks, *(run.task for run in self.runs.values() if run.task)):
+                task.cancel()
+            self.settler.cancel()
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Let the lanes claim and start nothing, or let them go on."""
+        self.is_paused = is_paused
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        for event in self.wake:
+            event.set()
+
+    def take(self, claimed: Claimed, kind: Kind, report: Report, ended: Callable[[Run], None], since: float) -> Run:
+        """Hold a claimed row from now on; its lease was asked for at *since* (monotonic)."""
+        job = Job(
+            id=claimed.id,
+            kind=claimed.kind,
+            queue=claimed.queue,
+            payload=None,
+            attempts=claimed.attempts,
+            max_attempts=claimed.max_attempts,
+            crashes=claimed.crashes,
+            fence=claimed.fence,
+            created_at=claimed.created_at,
+            services=self.services,
+            _completing=self._completing,
+        )
+        run = Run(claimed, kind, report, ended, since + self.services.settings.lease_seconds, job)
+        self.runs[claimed.id] = run
+        return run
+
+    def start(self, run: Run) -> None:
+        """Let the handler run, for its kind's timeout at most."""
+        loop = asyncio.get_running_loop()
+        run.started = time.monotonic()
+        run.task = loop.create_task(perform(run.job, run.kind, run.claimed.payload))
+        run.timer = loop.call_later(run.kind.timeout, self.cut, run, TIMED_OUT)
+        run.task.add_done_callback(lambda _task: self._end(run))
+
+    def cut(self, run: Run, why: str) -> None:
+        """Cancel a run because of *why*; what it raises then is judged with that in mind."""
+        if run.task is None or run.task.done() or run.is_left_behind:
+            return
+        if run.timer is not None:
+            run.timer.cancel()
+        run.cut = run.cut or why
+        run.task.cancel()
+        run.timer = asyncio.get_running_loop().call_later(CANCEL_GRACE_SECONDS, self._leave_behind, run)
+
+    def release(self, run: Run) -> None:
+        """Hand an unstarted claim back; no attempt is spent."""
+        self._settle(run, Verdict(run.claimed.id, run.claimed.fence, "released"))
+
+    def _end(self, run: Run) -> None:
+        if run.timer is not None:
+            run.timer.cancel()
+        if self.is_over or run.is_left_behind or run.task is None or run.task.cancelled():
+            return
+        if run.job.is_completed:
+            self._settled(run, "done", None)
+        else:
+            self._settle(run, judge(run.claimed, run.kind, Ending(run.task.result(), run.cut), self._secrets))
+        run.ended(run)
+
+    def _settle(self, run: Run, verdict: Verdict | None) -> None:
+        if verdict is None:
+            self._settled(run, "lost", None)
+        else:
+            self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
+
+    def _settled(self, run: Run, outcome: str, error: str | None) -> None:
+        self.runs.pop(run.claimed.id, None)
+        run.report(run.claimed, outcome, run.job.note)
+        ran_ms = round((time.monotonic() - run.started) * 1000) if run.started else None
+        line = {
+            "job_id": run.claimed.id,
+            "kind": run.claimed.kind,
+            "attempt": run.claimed.attempts,
+            "ran_ms": ran_ms,
+        }
+        if outcome == "dead":
+            log.error("job.dead", **line, error=error)
+        else:
+            event = f"job.{outcome}"
+            log.info(event, **line, error=error)
+
+    def _leave_behind(self, run: Run) -> None:
+        if run.task is None or run.task.done():
+            return
+        run.is_left_behind = True
+        self.errors.append(
+            f"job {run.claimed.id} of kind {run.claimed.kind} ignored its cancellation and was left behind"
+        )
+        self._settled(run, "lost", None)
+        run.ended(run)
+
+    @asynccontextmanager
+    async def _completing(self, job: Job) -> AsyncIterator[Connection]:
+        async with self.link.acquire() as connection, connection.transaction():
+            yield connection
+            if job.id not in await settle(connection, [Verdict(job.id, job.fence, "done")]):
+                raise LeaseLost
+
+    async def _keep_leases(self) -> None:
+        seconds = self.services.settings.lease_seconds
+        while True:
+            await asyncio.sleep(seconds / 3)
+            self._cut_those_whose_lease_is_over()
+            if not self.runs:
+                continue
+            asked = time.monotonic()
+            held = list(self.runs.values())
+            try:
+                async with self.link.acquire(seconds / 3) as connection:
+                    ours = await heartbeat(connection, ((run.claimed.id, run.claimed.fence) for run in held), seconds)
+            except DATABASE_ERRORS as error:
+                self.errors.append(f"heartbeat: {type(error).__name__}")
+                continue
+            self._renew(held, ours, asked + seconds)
+
+    def _renew(self, held: Iterable[Run], ours: set[int], lease_end: float) -> None:
+        for run in held:
+            if run.claimed.id in ours:
+                run.lease_end = lease_end
+            elif self.runs.get(run.claimed.id) is run:
+                self.cut(run, LEASE_LOST)
+
+    def _cut_those_whose_lease_is_over(self) -> None:
+        now = time.monotonic()
+        for run in list(self.runs.values()):
+            if run.lease_end <= now:
+                self.cut(run, LEASE_LOST)
+
+    async def _listen_for_stop(self) -> None:
+        await self.services.stopping.wait()
+        self.is_stopping = True
+        self._wake_all()
+        await asyncio.sleep(STOP_GRACE_SECONDS)
+        for run in list(self.runs.values()):
+            self.cut(run, STOPPED)

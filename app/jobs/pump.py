@@ -1,0 +1,184 @@
+"""One lane: claim what can start now, run it, and stop for one of four reasons.
+
+    claim -> waiting -> start -> (ends) -> claim again       empty | batch | deadline | shutdown
+
+How far a claim looks ahead follows what the lane has seen: as many jobs as will start within a quarter of a second.
+Slow jobs are claimed one by one, quick ones by the hundred.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.db import Connection
+from app.jobs.crew import Crew, Run
+from app.jobs.queue import Claimed
+
+LOOKAHEAD_SECONDS = 0.25
+LOOKAHEAD_MOST = 500
+START_SLACK_SECONDS = 0.3
+RECLAIM_SECONDS = 1.0
+Claim = Callable[[Connection, Sequence[str], int], Awaitable[list[Claimed]]]
+
+
+class Counts(Protocol):
+    """Who keeps the lane's books: a tick's summary, or a worker's."""
+
+    def claim(self, claimed: list[Claimed]) -> None:
+        """Count rows that were claimed."""
+
+    def report(self, claimed: Claimed, outcome: str, note: str | None) -> None:
+        """Count how one of them ended."""
+
+
+@dataclass(eq=False)
+class Lane:
+    """A queue's share of a tick: *claim* takes (connection, kinds, limit); *batch* None is a worker's endless lane.
+
+    *is_solo* runs one job at a time and settles each before the next is claimed. *poll_seconds* is how often a
+    worker's empty lane looks again; None ends the lane when it is empty.
+    """
+
+    crew: Crew
+    claim: Claim
+    counts: Counts
+    concurrency: int
+    batch: int | None
+    is_solo: bool = False
+    poll_seconds: float | None = None
+    claimed: int = 0
+    _waiting: deque[Run] = field(default_factory=deque)
+    _running: set[Run] = field(default_factory=set)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_drained: bool = False
+    _looked_at: float = 0.0
+    _mean: float | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether none of its jobs is running."""
+        return not self._running
+
+    async def pump(self) -> str:
+        """Run the lane until it must stop; return why: empty, batch, deadline or shutdown. All is settled then."""
+        self.crew.wake.add(self._changed)
+        try:
+            reason = await self._work()
+        except Exception:
+            await self._finish()  # a claim failed: what it left running still ends and is settled
+            raise
+        await self._finish()
+        return reason
+
+    async def _finish(self) -> None:
+        while self._waiting:
+            self.crew.release(self._waiting.popleft())
+        while self._running:
+            await self._until_change(None)
+        await self.crew.settler.drain()
+
+    async def _work(self) -> str:
+        while True:
+            self._changed.clear()
+            self._start_waiting()
+            reason = self._stop_reason()
+            if reason is not None:
+                return reason
+            if self.crew.is_paused and not self.is_solo:
+                await self._until_change(None)
+                continue
+            room = self._room()
+            if room > 0 and self._may_look():
+                await self._look(room)
+            elif self._is_empty() and self.poll_seconds is None:
+                return "empty"
+            else:
+                await self._until_change(self._patience())
+
+    def _stop_reason(self) -> str | None:
+        if self.crew.is_stopping:
+            return "shutdown"
+        if self._waiting:
+            return None
+        if self.batch is not None and self.claimed >= self.batch:
+            return "batch"
+        return None if self._kinds() else "deadline"
+
+    def _kinds(self) -> list[str]:
+        """Name the kinds whose timeout still fits before the deadline."""
+        return [name for name, kind in self.crew.kinds.items() if self._fits(kind.timeout)]
+
+    def _fits(self, timeout: float) -> bool:
+        until = self.crew.until
+        return until is None or time.monotonic() + timeout <= until + START_SLACK_SECONDS
+
+    def _room(self) -> int:
+        """Return how many more rows can start now, or so soon that a claim of their own would cost more."""
+        free = self.concurrency - len(self._running) + self._lookahead() - len(self._waiting)
+        return free if self.batch is None else min(free, self.batch - self.claimed)
+
+    def _lookahead(self) -> int:
+        if self._mean is None or self.is_solo:
+            return 0
+        return min(int(self.concurrency * LOOKAHEAD_SECONDS / max(self._mean, 1e-6)), LOOKAHEAD_MOST)
+
+    def _may_look(self) -> bool:
+        if len(self._waiting) >= self.concurrency:
+            return False
+        if not self._is_drained:
+            return True
+        return time.monotonic() - self._looked_at >= (self.poll_seconds or RECLAIM_SECONDS)
+
+    def _is_empty(self) -> bool:
+        return self._is_drained and not self._running and not self._waiting
+
+    def _patience(self) -> float | None:
+        """Return how long to wait for a change before looking at the queue again."""
+        return (self.poll_seconds or RECLAIM_SECONDS) if self._is_drained else None
+
+    async def _look(self, room: int) -> None:
+        if self.is_solo:
+            await self.crew.settler.drain()
+        self._looked_at = time.monotonic()
+        async with self.crew.link.acquire() as connection:
+            rows = await self.claim(connection, self._kinds(), room)
+        self.claimed += len(rows)
+        # A handler may enqueue: the lane is drained only when nothing ran since it last looked in vain.
+        self._is_drained = len(rows) < room
+        self.counts.claim(rows)
+        for row in rows:
+            kind = self.crew.kinds[row.kind]
+            self._waiting.append(self.crew.take(row, kind, self.counts.report, self._ended, self._looked_at))
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._running) < self.concurrency and self._may_start():
+            run = self._waiting.popleft()
+            if self._fits(run.kind.timeout):
+                self._running.add(run)
+                self.crew.start(run)
+            else:
+                self.crew.release(run)
+
+    def _may_start(self) -> bool:
+        return not self.crew.is_stopping and (self.is_solo or not self.crew.is_paused)
+
+    def _ended(self, run: Run) -> None:
+        self._running.discard(run)
+        if not self._running and not self._waiting:
+            self._is_drained = False
+        took = time.monotonic() - run.started
+        self._mean = took if self._mean is None else 0.8 * self._mean + 0.2 * took
+        self._changed.set()
+
+    async def _until_change(self, seconds: float | None) -> None:
+        """Sleep until a job ends, the process is stopping, or *seconds* have passed."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._changed.clear()

@@ -1,0 +1,219 @@
+"""Moving rows: the one place where a job changes state.
+
+    ready --claim--> running --settle--> done | ready | dead      each statement decides and writes at once,
+                     heartbeat                                    and returns the rows it won
+
+The clock is the database's. A claim commits before anything runs. Every settle names id, fence and status = 'running':
+no row matched means that the lease was lost, and then nothing is written.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.db import Connection
+
+ERRORS_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A row that a claim has leased; *payload* is still text: it is decoded inside the job's own try."""
+
+    id: int
+    fence: int
+    kind: str
+    queue: str
+    payload: str
+    attempts: int
+    max_attempts: int
+    crashes: int
+    created_at: str
+    late_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one run ended: *outcome* is done, retried, dead, snoozed or released; *delay* is in seconds from now."""
+
+    id: int
+    fence: int
+    outcome: str
+    delay: float = 0.0
+    error: str | None = None
+
+
+# Ids are locked in a MATERIALIZED CTE and updated by primary key: re-planned, the locking part could otherwise run
+# twice and hand out more than the limit. Queue and priority are equalities, so that each level is one short walk of
+# jobs_claim_idx and rows that are not due are never read; the outer LIMIT stops before the next level is opened.
+CLAIM = """
+    WITH picked AS MATERIALIZED (
+        SELECT due.id
+        FROM unnest('{1,0,-1}'::smallint[]) AS level (priority)
+        CROSS JOIN unnest($1::text[]) AS served (queue)
+        CROSS JOIN LATERAL (
+            SELECT jobs.id
+            FROM jobs
+            WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = served.queue
+                AND jobs.priority = level.priority AND jobs.run_at <= now()
+                AND jobs.kind = ANY ($2::text[])
+                AND (jobs.expires_at > now()) IS NOT FALSE
+            ORDER BY jobs.run_at, jobs.id
+            LIMIT $3
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS due
+        LIMIT $3
+    )
+    UPDATE jobs
+    SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
+        locked_until = now() + make_interval(secs => $4)
+    FROM picked
+    WHERE jobs.id = picked.id
+    RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
+        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+"""
+
+
+async def claim(
+    connection: Connection, queues: Sequence[str], kinds: Sequence[str], limit: int, lease: float
+) -> list[Claimed]:
+    """Lease up to *limit* due jobs of *queues* and *kinds* for *lease* seconds, high priority first, oldest due first.
+
+    The attempt is counted and the fence raised. Jobs that have crashed before are left to `claim_suspect`.
+    """
+    return _claimed(await connection.fetch(CLAIM, queues, kinds, limit, lease))
+
+
+CLAIM_REMINDERS = """
+    WITH picked AS MATERIALIZED (
+        SELECT jobs.id
+        FROM jobs
+        WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = 'reminders'
+            AND jobs.run_at <= now()
+            AND jobs.kind = ANY ($1::text[])
+            AND (jobs.expires_at > now()) IS NOT FALSE
+        ORDER BY jobs.expires_at, jobs.id
+        LIMIT $2
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE jobs
+    SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
+        locked_until = now() + make_interval(secs => $3)
+    FROM picked
+    WHERE jobs.id = picked.id
+    RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
+        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+"""
+
+
+async def claim_reminders(connection: Connection, kinds: Sequence[str], limit: int, lease: float) -> list[Claimed]:
+    """Lease up to *limit* due jobs of the queue `reminders`, nearest start first: a reminder expires as it starts."""
+    return _claimed(await connection.fetch(CLAIM_REMINDERS, kinds, limit, lease))
+
+
+CLAIM_SUSPECT = """
+    WITH picked AS MATERIALIZED (
+        SELECT jobs.id
+        FROM jobs
+        WHERE jobs.status = 'ready' AND jobs.crashes > 0 AND jobs.queue = ANY ($1::text[])
+            AND jobs.run_at <= now()
+            AND jobs.kind = ANY ($2::text[])
+            AND (jobs.expires_at > now()) IS NOT FALSE
+        ORDER BY jobs.run_at, jobs.id
+        LIMIT 1
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE jobs
+    SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
+        locked_until = now() + make_interval(secs => $3)
+    FROM picked
+    WHERE jobs.id = picked.id
+    RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
+        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+"""
+
+
+async def claim_suspect(
+    connection: Connection, queues: Sequence[str], kinds: Sequence[str], lease: float
+) -> list[Claimed]:
+    """Lease at most one due job that has crashed before, from any of *queues*: it runs with no neighbour."""
+    return _claimed(await connection.fetch(CLAIM_SUSPECT, queues, kinds, lease))
+
+
+def _claimed(rows: Iterable[Any]) -> list[Claimed]:
+    return [Claimed(*row.values()) for row in rows]
+
+
+HEARTBEAT = """
+    WITH held AS MATERIALIZED (
+        SELECT jobs.id
+        FROM unnest($1::text[]::bigint[], $2::text[]::bigint[]) AS lease (id, fence)
+        JOIN jobs ON jobs.id = lease.id AND jobs.fence = lease.fence AND jobs.status = 'running'
+        ORDER BY jobs.id
+        FOR NO KEY UPDATE OF jobs
+    )
+    UPDATE jobs
+    SET locked_until = now() + make_interval(secs => $3)
+    FROM held
+    WHERE jobs.id = held.id
+    RETURNING jobs.id
+"""
+
+
+async def heartbeat(connection: Connection, leases: Iterable[tuple[int, int]], lease: float) -> set[int]:
+    """Extend all *leases* (id and fence) to *lease* seconds from now; return the ids that are still ours."""
+    ids, fences = _columns(leases)
+    return {row["id"] for row in await connection.fetch(HEARTBEAT, ids, fences, lease)}
+
+
+# The one guard through which every way of finishing passes. Rows are locked in the order of their ids, as the
+# heartbeat does: two statements of one process can then never wait for each other in a circle.
+SETTLE = """
+    WITH verdict AS MATERIALIZED (
+        SELECT jobs.id, item.outcome, item.delay, item.error
+        FROM unnest($1::text[]::bigint[], $2::text[]::bigint[], $3::text[], $4::text[]::float8[], $5::text[])
+            AS item (id, fence, outcome, delay, error)
+        JOIN jobs ON jobs.id = item.id AND jobs.fence = item.fence AND jobs.status = 'running'
+        ORDER BY jobs.id
+        FOR NO KEY UPDATE OF jobs
+    )
+    UPDATE jobs
+    SET status = CASE WHEN outcome IN ('done', 'dead') THEN outcome ELSE 'ready' END,
+        locked_until = NULL,
+        finished_at = CASE WHEN outcome IN ('done', 'dead') THEN now() END,
+        attempts = attempts - CASE WHEN outcome IN ('snoozed', 'released') THEN 1 ELSE 0 END,
+        run_at = CASE WHEN outcome IN ('retried', 'snoozed') THEN now() + make_interval(secs => delay) ELSE run_at END,
+        last_error = CASE WHEN outcome IN ('retried', 'dead') THEN error ELSE last_error END,
+        errors = CASE WHEN outcome IN ('retried', 'dead') THEN
+            CASE WHEN jsonb_array_length(errors) >= $6 THEN errors - 0 ELSE errors END
+                || jsonb_build_object('attempt', attempts, 'at', now(), 'error', error)
+            ELSE errors END
+    FROM verdict
+    WHERE jobs.id = verdict.id
+    RETURNING jobs.id
+"""
+
+
+async def settle(connection: Connection, verdicts: Sequence[Verdict]) -> set[int]:
+    """Write how runs ended and return the ids that were still ours; for the others nothing is written.
+
+    done, dead: finished. retried: ready again after *delay*. snoozed: the same, and the attempt is given back.
+    released: ready at once, and the attempt is given back.
+    """
+    ids, fences = _columns((verdict.id, verdict.fence) for verdict in verdicts)
+    rows = await connection.fetch(
+        SETTLE,
+        ids,
+        fences,
+        [verdict.outcome for verdict in verdicts],
+        [str(verdict.delay) for verdict in verdicts],
+        [verdict.error for verdict in verdicts],
+        ERRORS_KEPT,
+    )
+    return {row["id"] for row in rows}
+
+
+def _columns(leases: Iterable[tuple[int, int]]) -> tuple[list[str], list[str]]:
+    """Return ids and fences as text: asyncpg would look up bigint[] on every new connection, text[] it knows."""
+    pairs = list(leases)
+    return [str(pair[0]) for pair in pairs], [str(pair[1]) for pair in pairs]

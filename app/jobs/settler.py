@@ -1,0 +1,80 @@
+"""Group commit of endings: what has finished is settled in one statement per flush.
+
+A flush starts whenever an ending is waiting and none is under way, so that the first is written at once and the rest
+share the next. Nothing is counted before its row was written; a row that was not ours is counted as lost.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from app.db import DATABASE_ERRORS, Link, is_transient
+from app.jobs.queue import Verdict, settle
+
+FLUSH_MOST = 1000
+RETRY_SECONDS = 0.2
+Counted = Callable[[str], None]
+
+
+class Settler:
+    """The endings of one tick on their way to the database; *until* (monotonic) is when trying again ends."""
+
+    def __init__(self, link: Link, until: float | None) -> None:
+        self._link = link
+        self._until = until
+        self._waiting: list[tuple[Verdict, Counted]] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self.errors: list[str] = []
+
+    def add(self, verdict: Verdict, counted: Counted) -> None:
+        """Take one ending; *counted* is called with its outcome, or with `lost`, once that is certain."""
+        self._waiting.append((verdict, counted))
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush_all())
+
+    async def drain(self) -> None:
+        """Wait until all that was added is written."""
+        while (flushing := self._flushing) is not None:
+            await asyncio.wait({flushing})
+            flushing.result()
+
+    def cancel(self) -> None:
+        """Write no more: leases will run out instead."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+
+    async def _flush_all(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:FLUSH_MOST], self._waiting[FLUSH_MOST:]
+                await self._flush(batch)
+        finally:
+            self._flushing = None
+
+    async def _flush(self, batch: list[tuple[Verdict, Counted]]) -> None:
+        """Settle *batch*; one bad row must not hurt its neighbours, so a refused batch is settled row by row."""
+        try:
+            won = await self._settle([verdict for verdict, _ in batch])
+        except DATABASE_ERRORS as error:
+            if len(batch) > 1 and not is_transient(error):
+                for item in batch:
+                    await self._flush([item])
+                return
+            self.errors.append(f"settle: {type(error).__name__}")
+            won = set()
+        for verdict, counted in batch:
+            counted(verdict.outcome if verdict.id in won else "lost")
+
+    async def _settle(self, verdicts: list[Verdict]) -> set[int]:
+        """Write until it is certain: the fence makes a second try of a lost answer harmless, its rows just do not match."""
+        while True:
+            try:
+                async with self._link.acquire() as connection:
+                    return await settle(connection, verdicts)
+            except DATABASE_ERRORS as error:
+                if not is_transient(error) or self._is_over():
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _is_over(self) -> bool:
+        return self._until is not None and time.monotonic() + RETRY_SECONDS >= self._until

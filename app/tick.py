@@ -1,0 +1,282 @@
+"""The tick: one bounded call that does what is due and says what it did.
+
+    survey -> rescue -> expire -> plan -> both lanes, then the suspects -> prune -> record -> Summary
+
+Each section is isolated: one that fails is reported and the rest still run. The deadline is a promise: a watch beside
+the story cuts every connection and answers with what is known by then.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import asyncpg
+
+from app.bookings import reminders
+from app.channels.suspension import suspended
+from app.db import DATABASE_ERRORS, Connection, Link, is_transient
+from app.errors import DatabaseUnavailable, SchemaBehind
+from app.handlers import fit_ours
+from app.jobs import queue, sweep
+from app.jobs.browse import Survey, survey
+from app.jobs.crew import Crew
+from app.jobs.pump import Counts, Lane
+from app.jobs.services import Services
+from app.log import get_logger
+from app.summary import Budget, Summary
+
+__all__ = ["Budget", "Summary", "run"]
+
+EMAIL = "email"
+REMINDERS = "reminders"
+SWEEP_LIMIT = 1000
+PRUNE_LIMIT = 1000
+ANSWER_SLACK_SECONDS = 0.85
+STOP_ORDER = ("shutdown", "deadline", "batch", "empty")
+
+log = get_logger()
+
+
+async def run(services: Services, budget: Budget, source: str = "api") -> Summary:
+    """Do one tick within *budget* and return its summary; *source* names the caller in the record.
+
+    Raise DatabaseUnavailable when the database cannot be reached within the connect budget, SchemaBehind when its
+    tables are not ours; in both cases nothing was done. The answer comes within budget.seconds + 1 s.
+    """
+    tick = Tick(services, budget, source)
+    story = asyncio.create_task(tick.story())
+    try:
+        await asyncio.wait(
+            {story}, timeout=None if tick.until is None else tick.until - tick.started + ANSWER_SLACK_SECONDS
+        )
+        if not story.done():
+            tick.summary.fail("deadline", "the database did not answer in time; what was running was left to its lease")
+            tick.summary.stopped_by = "deadline"
+    finally:
+        if not story.done():
+            tick.link.terminate()
+            story.cancel()
+    if story.done():
+        story.result()
+    tick.finish()
+    return tick.summary
+
+
+@dataclass(eq=False)
+class Tick:
+    services: Services
+    budget: Budget
+    source: str
+
+    def __post_init__(self) -> None:
+        settings = self.services.settings
+        self.started = time.monotonic()
+        self.until = None if self.budget.seconds is None else self.started + self.budget.seconds
+        self.link: Link = self.services.database.link(self.until)
+        self.summary = Summary(self.source)
+        self.queues = list(settings.queues)
+        self.kinds = dict(self.services.kinds)
+        if self.budget.seconds is not None:
+            self.kinds = fit_ours(self.kinds, self.budget.seconds)
+        self.survey: Survey | None = None
+
+    async def story(self) -> None:
+        """Tell the tick from beginning to end; each step keeps to its own failures."""
+        found = await self.first_look()
+        if self.budget.is_dry_run:
+            self.summary.look(found)
+            return
+        await self.sweep(found)
+        await self._lanes(found)
+        await self.close(found)
+
+    async def sweep(self, found: Survey) -> None:
+        """Rescue, expire and plan: what there is to run is ready then."""
+        if found.has_leases_over:
+            await self._section("rescue", self._rescue)
+        if found.has_late:
+            await self._section("expire", self._expire)
+        await self._section("plan", self._plan)
+
+    async def close(self, found: Survey) -> None:
+        """Prune, look at what is left, and leave the tick's row behind."""
+        if found.has_old:
+            await self._section("prune", self._prune)
+        if self.summary.has_changed:
+            await self._section("backlog", self._last_look)
+        else:
+            self.summary.look(found)
+        await self._section("record", self._record)
+
+    async def first_look(self) -> Survey:
+        """Survey, twice if the connection had died while it lay idle: reading twice harms nobody."""
+        try:
+            return await self._survey()
+        except asyncpg.UndefinedTableError as error:
+            raise SchemaBehind from error
+        except DATABASE_ERRORS as error:
+            if not is_transient(error):
+                raise
+        try:
+            return await self._survey()
+        except DATABASE_ERRORS as error:
+            if not is_transient(error):
+                raise
+            raise DatabaseUnavailable from error
+
+    async def _survey(self) -> Survey:
+        keep = self.services.settings.done_retention_days * 86_400
+        async with self.link.acquire(is_checked=False) as connection:
+            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep)
+        if self.survey is None:
+            self.summary.begin(found)
+        self.survey = found
+        return found
+
+    async def _section(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await step()
+        except Exception as error:  # noqa: BLE001 - a section that fails is reported, the rest still run
+            self.summary.fail(name, type(error).__name__)
+            log.error("tick.section_failed", section=name, error=type(error).__name__)
+
+    async def _rescue(self) -> None:
+        async with self.link.acquire() as connection:
+            moved = await sweep.rescue(connection, SWEEP_LIMIT, self.services.settings.max_crashes)
+        self.summary.rescued = sum(1 for row in moved if row.status == "ready")
+        for row in moved:
+            if row.status == "dead":
+                self.summary.crash(row.queue)
+                log.error("job.dead", job_id=row.id, error="crashed")
+
+    async def _expire(self) -> None:
+        async with self.link.acquire() as connection:
+            moved = await sweep.expire(connection, SWEEP_LIMIT)
+        for row in moved:
+            self.summary.count(row.queue, "expired")
+
+    async def _plan(self) -> None:
+        settings = self.services.settings
+        async with self.link.acquire() as connection:
+            planned = await reminders.plan(connection, settings.reminder_offsets, [EMAIL], self.budget.reminders)
+        self.summary.plan(planned, self.budget.reminders)
+
+    async def _lanes(self, found: Survey) -> None:
+        """Run both lanes side by side and then, alone, what has crashed before."""
+        summary = self.summary
+        jobs_due = found.due > 0 or summary.rescued > 0
+        reminders_due = found.reminders_due > 0 or summary.rescued > 0 or summary.reminders["planned"] > 0
+        if not jobs_due and not reminders_due:
+            summary.stopped_by = "shutdown" if self.services.stopping.is_set() else "empty"
+            return
+        crew = Crew(self.services, self.kinds, self.link, self.until)
+        async with crew.at_work():
+            lanes = self.lanes(crew, summary, has_jobs=jobs_due, has_reminders=reminders_due)
+            reasons = await asyncio.gather(*(self._pump(name, lane) for name, lane in lanes.items()))
+            if found.suspects_due or summary.rescued:
+                reasons += await self.suspects(crew)
+        summary.stopped_by = min(reasons, key=STOP_ORDER.index)
+        for message in (*crew.errors, *crew.settler.errors):
+            summary.fail("run", message)
+
+    def lanes(
+        self,
+        crew: Crew,
+        counts: Counts,
+        *,
+        has_jobs: bool = True,
+        has_reminders: bool = True,
+        poll_seconds: float | None = None,
+    ) -> dict[str, Lane]:
+        """Return the lanes to pump: nearest start first, and oldest due first; endless ones that poll, if so asked."""
+        settings, lease = self.services.settings, self.services.settings.lease_seconds
+
+        async def nearest(connection: Connection, kinds: Sequence[str], limit: int) -> list[queue.Claimed]:
+            return await queue.claim_reminders(connection, kinds, limit, lease)
+
+        async def oldest(connection: Connection, kinds: Sequence[str], limit: int) -> list[queue.Claimed]:
+            return await queue.claim(connection, self._next_queues(), kinds, limit, lease)
+
+        lanes, is_endless = {}, poll_seconds is not None
+        if has_reminders:
+            batch = None if is_endless else self.budget.reminders
+            lanes[REMINDERS] = Lane(
+                crew, nearest, counts, settings.reminder_concurrency, batch, poll_seconds=poll_seconds
+            )
+        if has_jobs:
+            batch = None if is_endless else self.budget.jobs
+            lanes["jobs"] = Lane(crew, oldest, counts, settings.job_concurrency, batch, poll_seconds=poll_seconds)
+        return lanes
+
+    def _next_queues(self) -> list[str]:
+        """Return the queues, each time beginning with the next: none can starve the others."""
+        self.queues.append(self.queues.pop(0))
+        return self.queues
+
+    async def suspects(self, crew: Crew) -> list[str]:
+        """Run jobs that have crashed before, one at a time in this process, within what is left of each batch."""
+        if self.services.suspects.locked():
+            return []
+        left = {
+            REMINDERS: ([REMINDERS], self.budget.reminders - self.summary.reminders["claimed"]),
+            "jobs": (self.queues, self.budget.jobs - self.summary.jobs["claimed"]),
+        }
+        reasons = []
+        async with self.services.suspects:
+            for name, (queues, batch) in left.items():
+                claim = partial(_claim_suspect, queues, self.services.settings.lease_seconds)
+                reasons.append(await self._pump(name, Lane(crew, claim, self.summary, 1, batch, is_solo=True)))
+        return reasons
+
+    async def _pump(self, name: str, lane: Lane) -> str:
+        reasons = []
+
+        async def pump() -> None:
+            reasons.append(await lane.pump())
+
+        await self._section(name, pump)
+        return reasons[0] if reasons else "deadline"
+
+    async def _prune(self) -> None:
+        keep = self.services.settings.done_retention_days * 86_400
+        async with self.link.acquire() as connection:
+            self.summary.pruned = await sweep.prune(connection, keep, PRUNE_LIMIT)
+
+    async def _last_look(self) -> None:
+        await self._survey()
+        assert self.survey is not None  # noqa: S101 - _survey has just set it
+        self.summary.look(self.survey)
+        if self.summary.reminders["released"]:
+            async with self.link.acquire() as connection:
+                self.summary.suspended = await suspended(connection)
+
+    async def _record(self) -> None:
+        self.finish(extra_trips=1)
+        async with self.link.acquire() as connection:
+            await record(connection, self.summary)
+
+    def finish(self, extra_trips: int = 0) -> None:
+        """Close the summary: duration and round trips are read now."""
+        self.summary.finish(time.monotonic() - self.started, self.link.round_trips + extra_trips)
+
+
+RECORD = """
+    INSERT INTO ticks (id, started_at, finished_at, source, summary)
+    VALUES ($1::text::uuid, $2, clock_timestamp(), $3, $4::text::jsonb)
+"""
+
+
+async def record(connection: Connection, summary: Summary) -> None:
+    """Leave the tick's row behind."""
+    text = json.dumps(summary.as_dict())
+    await connection.execute(RECORD, summary.tick_id, summary.started_at, summary.source, text)
+
+
+async def _claim_suspect(
+    queues: Sequence[str], lease: float, connection: Connection, kinds: Sequence[str], _limit: int
+) -> list[queue.Claimed]:
+    return await queue.claim_suspect(connection, queues, kinds, lease)
