@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ops.image import build, read_stages
 from tests.ops.step import ROOT, Answer, FarSide, Step, serve
 
 
@@ -23,6 +24,15 @@ def far_side() -> Iterator[Callable[..., FarSide]]:
             return side
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The root folder that the Dockerfile's build stage leaves behind, built once and removed at the end."""
+    folder = tmp_path_factory.mktemp("image")
+    build(read_stages((ROOT / "Dockerfile").read_text())[0], folder)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -107,3 +107,21 @@ def _copy(source: str, target: Path, allowed: set[str]) -> None:
         place = target / inside
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, place)
+
+
+def image_environment(image: Path) -> dict[str, str]:
+    """Return what the image's ENV would give a process, and nothing of ours."""
+    return {"PATH": f"{image}/venv/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run_in(image: Path, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program of the image to its end, as a container would."""
+    return subprocess.run(
+        [str(image / "venv/bin" / command[0]), *command[1:]],
+        cwd=image / "srv/dormouse",
+        env=image_environment(image) | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )

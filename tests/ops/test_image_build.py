@@ -1,41 +1,16 @@
 """The Dockerfile's own build commands work in a clean environment, and what they leave behind runs."""
 
-import subprocess
 from importlib import metadata
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.ops.image import build, read_stages
-from tests.ops.step import ROOT
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The build stage's root folder, built once."""
-    folder = tmp_path_factory.mktemp("image")
-    stage = read_stages((ROOT / "Dockerfile").read_text())[0]
-    build(stage, folder)
-    return folder
-
-
-def run(image: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    """Run *command* as the image would: its own programs, an environment of two names, nothing else."""
-    return subprocess.run(
-        [str(image / "venv/bin" / command[0]), *command[1:]],
-        cwd=image / "srv/dormouse",
-        env={"PATH": f"{image}/venv/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+from tests.ops.image import run_in
 
 
 def test_the_command_line_answers(image: Path) -> None:
-    answered = run(image, "dormouse", "--help")
+    answered = run_in(image, "dormouse", "--help")
 
     assert answered.returncode == 0, answered.stderr
     assert "serve" in answered.stdout
@@ -43,14 +18,14 @@ def test_the_command_line_answers(image: Path) -> None:
 
 
 def test_the_app_comes_from_the_image_with_its_migrations_beside_it(image: Path) -> None:
-    told = run(image, "python", "-c", "import app.migrate as m; print(m.__file__); print(m.FOLDER)")
+    told = run_in(image, "python", "-c", "import app.migrate as m; print(m.__file__); print(m.FOLDER)")
 
     assert told.stdout.split() == [f"{image}/srv/dormouse/app/migrate.py", f"{image}/srv/dormouse/migrations"]
     assert list((image / "srv/dormouse/migrations/versions").glob("*.py"))
 
 
 def test_serving_without_a_database_says_what_to_set(image: Path) -> None:
-    refused = run(image, "dormouse", "serve")
+    refused = run_in(image, "dormouse", "serve")
 
     assert refused.returncode not in {0, 1}
     assert "DATABASE_URL" in refused.stdout + refused.stderr
