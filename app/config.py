@@ -23,6 +23,8 @@ PLACEHOLDERS = (
     "insertyour",
     "undefined",
 )
+DSN_FORM = "postgresql://user:password@host:5432/name"
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%\w+)?\]|[^\[\]:#@]*)(:\d{1,5})?")
 OFFSET_UNITS = {"m": 60, "h": 3600, "d": 86400}
 OFFSET_MAX = timedelta(days=366)
 SECRETS = ("cron_secret", "cron_secret_previous", "admin_token", "api_token")
@@ -141,6 +143,9 @@ class Settings(BaseSettings):
         scheme, mark, rest = value.get_secret_value().partition("://")
         if not mark or scheme not in {"postgres", "postgresql", "postgresql+asyncpg"}:
             raise ValueError("must start with postgresql://")
+        hosts = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+        if not all(HOST.fullmatch(host) for host in hosts.split(",")):
+            raise ValueError(f"cannot be read: its form is {DSN_FORM}, with %23 for # and %2F for / in a password")
         return SecretStr(f"postgresql://{rest}")
 
     @model_validator(mode="after")
