@@ -4,8 +4,8 @@
 
 Inline, the request waits for an SMTP server on loopback that takes 1,200 ms and for a resize that takes 800 ms. Queued,
 it saves the user and two job rows in one transaction; the next tick over HTTP does the work. Then the SMTP server is
-stopped: the signup must not notice, and the mail must go out once the server is back. Everything runs on loopback, on an
-embedded PostgreSQL with fsync and synchronous_commit on.
+stopped: the signup must not notice, and the mail must go out once the server is back. All of it runs on loopback, on
+an embedded PostgreSQL with fsync and synchronous_commit on.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from PIL import Image, ImageOps
 from app.channels import Message, open_email
 from app.cli.demo_jobs import Avatar, Welcome
 from app.cli.embedded import embedded_postgres
-from app.config import Settings
+from app.config import Settings, load_settings
 from app.jobs import enqueue
 from app.migrate import migrate
 
@@ -95,7 +95,7 @@ async def sign_up_queued(connection: asyncpg.Connection, upload: Path) -> int:
 
 def call_tick(port: int, secret: str) -> dict[str, object]:
     """POST /api/cron/tick and return the summary."""
-    request = Request(  # noqa: S310 - loopback
+    request = Request(
         f"http://127.0.0.1:{port}/api/cron/tick", method="POST", headers={"Authorization": f"Bearer {secret}"}
     )
     with urlopen(request, timeout=60) as answer:  # noqa: S310 - loopback
@@ -157,7 +157,7 @@ async def measure(home: Path, dsn: str) -> bool:
     Image.effect_noise((1600, 1200), 64).save(upload)
     held = []
     async with slow_smtp() as (smtp_port, accepted):
-        settings = Settings(
+        settings = load_settings(
             database_url=dsn,
             cron_secret=secrets.token_hex(24),
             email_url=f"smtp://127.0.0.1:{smtp_port}?tls=none",
