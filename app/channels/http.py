@@ -46,10 +46,12 @@ async def exchange(
         if event.endswith(REQUEST_LEAVES):
             left.set()
 
+    # A handshake that httpx gives up itself is closed; one that is cancelled leaves its socket open.
+    limits = httpx.Timeout(seconds, connect=seconds / 2)
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(verify=tls_context(), trust_env=False, timeout=seconds) as client,
+            httpx.AsyncClient(verify=tls_context(), trust_env=False, timeout=limits) as client,
             client.stream(method, url, headers=dict(headers), content=body, extensions={"trace": watch}) as answer,
         ):
             return Reply(answer.status_code, _lower(answer.headers), await _capped(answer))

@@ -44,6 +44,8 @@ class SmtpServer:
         try:
             verb = "GREETING"
             while await self._answer(verb, writer):
+                if verb == "STARTTLS" and self.certificate is None:
+                    await asyncio.Event().wait()
                 if verb == "STARTTLS":
                     await writer.start_tls(self.context())
                 line = (await reader.readuntil(b"\r\n")).decode()

@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.channels.clean import clip, clusters, one_line
@@ -37,6 +37,7 @@ def test_a_text_fits_one_line(text: str | None, line: str) -> None:
     assert one_line(text) == line
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=[])))
 def test_any_text_fits_one_line_that_can_be_sent(text: str) -> None:
     line = one_line(text)
@@ -66,11 +67,13 @@ def test_a_short_text_is_not_touched() -> None:
     assert clip("short", 5) == "short"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(2, 40))
 def test_a_cut_never_exceeds_its_limit(text: str, limit: int) -> None:
     assert len(clip(text, limit)) <= max(limit, 1)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Mn", "Mc", "Me"])))
 def test_splitting_loses_nothing(text: str) -> None:
     assert "".join(clusters(text)) == text

@@ -124,6 +124,17 @@ async def test_no_connection_means_not_sent() -> None:
         await open_email(settings_for(f"resend://{KEY}@", resend_base_url=url)).send(LETTER, "key")
 
 
+async def test_a_server_that_speaks_no_tls_means_not_sent() -> None:
+    async with http_server(answer(200, {"id": "abc-1"})) as server:
+        url = server.url.replace("http://", "https://")
+        settings = settings_for(f"resend://{KEY}@", resend_base_url=url, tick_budget_seconds=1)
+
+        with pytest.raises(NotSent):
+            await open_email(settings).send(LETTER, "key")
+
+    assert server.requests == []
+
+
 async def test_an_answer_without_end_is_read_to_a_limit() -> None:
     flood = b"HTTP/1.1 500 X\r\ncontent-length: 90000000\r\n\r\n" + b"x" * 1_000_000
     async with http_server(flood) as server:

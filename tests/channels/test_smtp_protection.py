@@ -71,6 +71,17 @@ async def test_a_refused_starttls_gets_nothing(trusted: Path, reply: str, expect
     assert server.messages == []
 
 
+async def test_a_handshake_that_never_ends_means_not_sent() -> None:
+    async with smtp_server({"EHLO": "250-loopback\r\n250 STARTTLS"}) as server:
+        url = f"smtp://user:pass@localhost:{server.port}"
+        channel = open_email(settings_for(url, tick_budget_seconds=1))
+
+        with pytest.raises(NotSent):
+            await channel.send(LETTER, "key")
+
+    assert server.messages == []
+
+
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
 async def test_a_certificate_from_nobody_suspends_the_channel(certificate: Path, scheme: str) -> None:
     async with smtp_server(certificate=certificate, is_implicit=scheme == "smtps") as server:
