@@ -5,7 +5,9 @@ server (one a run) -> template database (migrated once) -> dsn (a clone a test) 
 
 import asyncio
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -27,8 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with start_server(request.config.getoption("--server"), tmp_path_factory.mktemp("postgres")) as started:
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The run's server; not below pytest's own folder, which a second pytest closes to the server's user."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dormouse-test-") as folder,
+        start_server(request.config.getoption("--server"), Path(folder)) as started,
+    ):
         asyncio.run(_make_template(started))
         yield started
 
