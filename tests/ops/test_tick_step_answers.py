@@ -1,5 +1,6 @@
 """One answer makes the step green, HTTP 200 with a summary that says ok; all else is red and says why."""
 
+import contextlib
 import json
 import socket
 
@@ -157,3 +158,21 @@ def test_nothing_listening_is_red_and_names_the_address_as_the_suspect(step: Ste
 
     assert outcome.code == 1
     assert "::error title=Tick::No connection (curl exit 7)" in outcome.output
+
+
+def test_a_host_that_takes_no_connection_is_tried_again_and_is_not_called_slow(step: Step) -> None:
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):  # a queue that is full lets further connections hang
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/api/cron/tick"
+
+        outcome = step.run(url, CONNECT_SECONDS="1", WAKE_SECONDS="2")
+
+    assert outcome.code == 1
+    assert "Not awake yet (HTTP 000, curl exit 28)" in outcome.output
+    assert "::error title=Tick::No connection (curl exit 28)" in outcome.output
