@@ -1,0 +1,112 @@
+"""Who may pass: which token opens which address, compared so that a wrong one learns nothing.
+
+    /api/cron/...                  CRON_SECRET or CRON_SECRET_PREVIOUS
+    /api/jobs, /api/bookings...    API_TOKEN; without one in the settings these addresses do not exist
+    OPEN                           anyone
+
+An address with neither a gate nor a place among OPEN stops the start: forgetting one cannot open a door.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+from starlette.routing import BaseRoute
+
+from app.config import Settings
+from app.web.problems import Refused
+
+OPEN = ("/livez", "/readyz", "/openapi.json", "/docs")
+ENCODINGS = ("utf-8", "latin-1")
+BEARER = re.compile(rb"bearer +([^ ].*)", re.IGNORECASE | re.DOTALL)
+
+Header = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The addresses below *prefix* and the digests of the tokens that open them; without one they are off."""
+
+    prefix: str
+    digests: tuple[bytes, ...]
+
+    def covers(self, path: str) -> bool:
+        """Say whether *path* lies behind this gate."""
+        return path == self.prefix or path.startswith(f"{self.prefix}/")
+
+    def check(self, headers: Iterable[Header]) -> None:
+        """Raise Refused unless *headers* hold one bearer token that opens this gate."""
+        if not self.digests:
+            raise Refused(404, "There is nothing at this address.")
+        if not self._opens(_bearer(headers)):
+            raise Refused(401, "A bearer token that opens this address is needed.", WWW_Authenticate="Bearer")
+
+    def _opens(self, token: bytes) -> bool:
+        given, opens = hashlib.sha256(token).digest(), False
+        for digest in self.digests:
+            # No early return: the time must not tell which token came near.
+            opens = hmac.compare_digest(given, digest) | opens
+        return opens
+
+
+def make_gates(settings: Settings) -> tuple[Gate, ...]:
+    """Return the gates that *settings* put up."""
+    cron = digests_of(_text(settings.cron_secret), _text(settings.cron_secret_previous))
+    producers = digests_of(_text(settings.api_token))
+    return (Gate("/api/cron", cron), Gate("/api/jobs", producers), Gate("/api/bookings", producers))
+
+
+def _text(secret: SecretStr | None) -> str:
+    return "" if secret is None else secret.get_secret_value()
+
+
+def digests_of(*tokens: str) -> tuple[bytes, ...]:
+    """Return the digests to compare with; an empty token has none, and so opens nothing."""
+    # A client may send a letter like é in either of the two encodings that headers have.
+    spellings = {token.encode(encoding, "replace") for token in tokens if token for encoding in ENCODINGS}
+    return tuple(hashlib.sha256(spelling).digest() for spelling in sorted(spellings))
+
+
+def _bearer(headers: Iterable[Header]) -> bytes:
+    """Return the token of the one Authorization header, empty when there is none or it is of another sort."""
+    values = [value for name, value in headers if name == b"authorization"]
+    match = BEARER.fullmatch(values[0].strip()) if len(values) == 1 else None
+    return match[1] if match else b""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One address: its template, the methods it takes, and the gate before it, None for an open one."""
+
+    template: str
+    pattern: re.Pattern[str]
+    methods: frozenset[str]
+    gate: Gate | None
+
+
+def map_places(routes: Sequence[BaseRoute], gates: Sequence[Gate]) -> tuple[Place, ...]:
+    """Return the places of *routes*, one an address; RuntimeError for one neither gated nor open."""
+    places: dict[str, Place] = {}
+    for route in routes:
+        template, methods = (
+            str(getattr(route, "path", "")),
+            getattr(route, "methods", None) or {"GET", "HEAD"},
+        )
+        gate = next((gate for gate in gates if gate.covers(template)), None)
+        if gate is None and template not in OPEN:
+            raise RuntimeError(f"{template} has no gate: name one in app/web/gates.py, or name it in OPEN")
+        known = places[template].methods if template in places else frozenset()
+        pattern: re.Pattern[str] = route.path_regex  # type: ignore[attr-defined]  # every route of ours has one
+        places[template] = Place(template, pattern, known | frozenset(methods), gate)
+    return tuple(places.values())
+
+
+def find_place(places: Sequence[Place], path: str) -> Place:
+    """Return the place that *path* names; raise Refused when there is none."""
+    for place in places:
+        if place.pattern.match(path):
+            return place
+    raise Refused(404, "There is nothing at this address.")

@@ -1,0 +1,54 @@
+"""The worst bodies at the cap cost little: nothing of ours is quadratic in the length of a body.
+
+At most 40 ms were measured, and 150 ms is what another request may wait; one quadratic step would cost minutes.
+"""
+
+import contextlib
+import time
+
+import pytest
+
+from app.web.bodies import BODY_BYTES, parse_json
+from app.web.problems import Refused
+
+CAP = BODY_BYTES
+OTHERS_WAIT_SECONDS = 0.15
+BOMBS = {
+    "empty lists": (b"[", b"[],", b"1]"),
+    "empty objects": (b"[", b"{},", b"1]"),
+    "objects": (b"[", b'{"a":1},', b"1]"),
+    "lists 31 deep": (b"[", b"[" * 31 + b"]" * 31 + b",", b"1]"),
+    "digits": (b"[", b"1,", b"1]"),
+    "floats": (b"[", b"0.5,", b"1]"),
+    "powers": (b"[", b"1e9,", b"1]"),
+    "long integers": (b"[", b"9" * 4000 + b",", b"1]"),
+    "one integer": (b"", b"1", b""),
+    "one float": (b"", b"1", b".5"),
+    "openers": (b"", b"[", b""),
+    "unclosed strings of quotes": (b"", b'\\"', b""),
+    "an unclosed string of quotes": (b'"', b'\\"', b"\\"),
+    "quotes": (b"", b'"', b""),
+    "backslashes": (b'"', b"\\\\", b'"'),
+    "pairs": (b'"', rb"\ud83d\ude00", b'"'),
+    "NULs": (b'"', rb"\u0000", b'"'),
+    "spaces": (b"", b" ", b"1"),
+    "empty strings": (b"[", b'"",', b"1]"),
+}
+
+
+@pytest.mark.parametrize("shape", BOMBS.values(), ids=BOMBS)
+def test_a_body_at_the_cap_blocks_nobody(shape: tuple[bytes, bytes, bytes]) -> None:
+    assert _cost(shape) < OTHERS_WAIT_SECONDS
+
+
+def _cost(shape: tuple[bytes, bytes, bytes]) -> float:
+    """Return the seconds of the fastest of three tries: what the work costs without its neighbours."""
+    first, repeated, last = shape
+    body = first + repeated * ((CAP - len(first) - len(last)) // len(repeated)) + last
+    costs = []
+    for _ in range(3):
+        started = time.perf_counter()
+        with contextlib.suppress(Refused):
+            parse_json(body)
+        costs.append(time.perf_counter() - started)
+    return min(costs)
