@@ -167,7 +167,7 @@ def test_a_host_that_takes_no_connection_is_tried_again_and_is_not_called_slow(s
         full.listen(0)
         for _ in range(4):  # a queue that is full lets further connections hang
             waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
+            waiting.settimeout(0)
             waiting.connect_ex(full.getsockname())
         url = f"http://127.0.0.1:{full.getsockname()[1]}/api/cron/tick"
 
