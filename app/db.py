@@ -172,8 +172,10 @@ class Link:
             yield connection
         finally:
             self._held.discard(connection)
-            self.round_trips += connection.round_trips - before
-            await self._give_back(connection)
+            after = getattr(connection, "round_trips", None)
+            if after is not None:  # one that was cut has left the pool already, and counts nothing any more
+                self.round_trips += after - before
+                await self._give_back(connection)
 
     def terminate(self) -> None:
         """Cut every connection in use: the last word when a deadline has passed."""

@@ -74,7 +74,8 @@ def _create(settings: Settings) -> FastAPI:
     app.state.readiness = health.Readiness(services.database)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
-    app.add_middleware(Guard, places=map_places(app.routes, make_gates(settings)))
+    places = map_places(app.routes, make_gates(settings))
+    app.add_middleware(Guard, places=places, stopping=services.stopping)
     return app
 
 

@@ -64,7 +64,8 @@ PUT_BOOKING = """
     INSERT INTO bookings (id, title, starts_at, ends_at, status, attendee_name, attendee_email, attendee_line_id,
         time_zone, locale, location, remind_before)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-        (SELECT array_agg(make_interval(secs => s::float8)) FROM unnest($12::text[]) AS s))
+        CASE WHEN $12::text[] IS NOT NULL
+            THEN ARRAY(SELECT make_interval(secs => s::float8) FROM unnest($12::text[]) AS s) END)
     ON CONFLICT (id) DO UPDATE
     SET title = EXCLUDED.title, starts_at = EXCLUDED.starts_at, ends_at = EXCLUDED.ends_at, status = EXCLUDED.status,
         attendee_name = EXCLUDED.attendee_name, attendee_email = EXCLUDED.attendee_email,

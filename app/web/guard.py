@@ -6,6 +6,7 @@ The token comes before the first byte of the body, and all of this before the da
 once; routes of the class GuardedRoute take the value over.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.log import get_logger
 from app.web.bodies import Gone, check_type, parse_json, read_body
 from app.web.gates import Place, find_place
-from app.web.problems import MEDIA_TYPE, Problem, Refused, problem_for
+from app.web.problems import MEDIA_TYPE, STOPPED, Problem, Refused, problem_for
 
 HEADER_BYTES = 65_536
 BODY_METHODS = ("POST", "PUT", "PATCH")
@@ -29,11 +30,15 @@ ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff
 
 
 class Guard:
-    """The outermost application of ours: *places* are the addresses it lets through, and how."""
+    """The outermost application of ours: *places* are the addresses it lets through, and how.
 
-    def __init__(self, app: ASGIApp, places: Sequence[Place]) -> None:
+    A request that the server cuts off because the process is *stopping* gets a 503, not a connection that breaks.
+    """
+
+    def __init__(self, app: ASGIApp, places: Sequence[Place], stopping: asyncio.Event) -> None:
         self._app = app
         self._places = places
+        self._stopping = stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; anything else but the lifespan is closed."""
@@ -56,6 +61,10 @@ class Guard:
             await self._app(scope, receive, answer)
         except Gone:
             pass  # nobody is left to answer
+        except asyncio.CancelledError:
+            if answer.status is not None or not self._stopping.is_set():
+                raise
+            await answer.problem(STOPPED)
         except Exception as error:  # noqa: BLE001 - the last one who can answer: judged and logged by problem_for
             await answer.problem(problem_for(error))
         finally:

@@ -85,6 +85,13 @@ class Refused(Exception):
         super().__init__(detail)
 
 
+def _unavailable(sentence: str) -> Problem:
+    return Problem(503, sentence, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+STOPPED = _unavailable("This process is stopping: try again.")
+
+
 async def answer_problem(_request: Request, error: Exception) -> Response:
     """Answer *error* within FastAPI: the handler of what it would otherwise answer itself."""
     return problem_for(error).as_response()
@@ -119,10 +126,6 @@ def _of_the_database(error: Exception) -> Problem | None:
         rule = str(getattr(error, "constraint_name", None) or "").replace("_", " ")
         return Problem(422, f"The database refused a value: {rule or 'it does not fit its column'}.")
     return None
-
-
-def _unavailable(sentence: str) -> Problem:
-    return Problem(503, sentence, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 def _unforeseen(error: Exception) -> Problem:

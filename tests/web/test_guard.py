@@ -204,3 +204,17 @@ async def test_a_cancelled_request_is_still_one_line() -> None:
             await task
 
     assert [(line["event"], line["status"]) for line in lines] == [("request.finished", None)]
+
+
+async def test_a_request_that_is_cut_off_by_the_stop_is_told_to_come_again() -> None:
+    async def hang(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        stopping.set()
+        task.cancel()
+        await asyncio.Event().wait()
+
+    stopping = asyncio.Event()
+    task = asyncio.create_task(call(headers=[bearer()], app=hang, stopping=stopping))
+    got = await task
+
+    assert got.status == 503
+    assert int(got.headers["retry-after"]) > 0

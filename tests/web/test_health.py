@@ -91,3 +91,18 @@ async def test_a_crowd_that_asks_costs_one_connection(client: httpx.AsyncClient,
 
     assert {answer.status_code for answer in answers} == {200}
     assert await conn.fetchval("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dormouse'") == 1
+
+
+async def test_a_database_that_hangs_in_the_middle_is_not_ready_until_it_answers_again(
+    client: httpx.AsyncClient, conn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
+    assert (await client.get("/readyz")).status_code == 200
+
+    async with conn.transaction():
+        await conn.execute("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
+        hung = [(await client.get("/readyz")).status_code for _ in range(3)]
+
+    assert hung == [503] * 3
+    assert (await client.get("/readyz")).status_code == 200

@@ -54,6 +54,7 @@ async def call(
     raw_path: bytes | None = None,
     app: Any = echo,
     never_ends: bool = False,
+    stopping: asyncio.Event | None = None,
 ) -> Got:
     """Send one request through the guard; *body* comes in these pieces."""
     got, pieces = Got(), [bytes(piece) for piece in body]
@@ -82,7 +83,7 @@ async def call(
         "query_string": query,
         "headers": list(headers),
     }
-    await Guard(app, PLACES)(scope, receive, send)
+    await Guard(app, PLACES, stopping or asyncio.Event())(scope, receive, send)
     return got
 
 
