@@ -15,7 +15,7 @@ from tests.servers import free_port
 
 START_SECONDS = 30.0
 ANSWER_SECONDS = 20.0
-GRACE_SECONDS = "2"
+GRACE_SECONDS = "1"
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from app.web import bodies
-from tests.web.toy import JSON, bearer, call, send_json
+from app.web.guard import Guard
+from tests.web.toy import JSON, PLACES, bearer, call, echo, send_json
 
 CAP = bodies.BODY_BYTES
 
@@ -218,3 +219,29 @@ async def test_a_request_that_is_cut_off_by_the_stop_is_told_to_come_again() -> 
 
     assert got.status == 503
     assert int(got.headers["retry-after"]) > 0
+
+
+async def test_a_web_socket_is_closed() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await Guard(echo, PLACES, asyncio.Event())({"type": "websocket", "path": "/open"}, _silence, send)
+
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+async def _silence() -> Message:
+    return {"type": "websocket.disconnect"}
+
+
+async def test_a_route_can_still_learn_that_its_client_has_gone() -> None:
+    async def read_on(_scope: Scope, receive: Receive, send: Send) -> None:
+        messages = [await receive(), await receive()]
+        assert [message["type"] for message in messages] == ["http.request", "http.disconnect"]
+        await echo({"type": "http"}, receive, send)
+
+    got = await call(headers=[bearer()], app=read_on)
+
+    assert got.status == 200

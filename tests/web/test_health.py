@@ -60,7 +60,11 @@ async def test_a_schema_that_is_ahead_is_ready(client: httpx.AsyncClient, conn: 
     assert (answer.status_code, answer.json()["schema"]) == (200, "9999")
 
 
-async def test_a_database_that_refuses_is_not_ready(settings: Callable[..., Settings]) -> None:
+async def test_a_database_that_refuses_is_not_ready(
+    settings: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LOOK_SECONDS", 0.3)
+
     answer = await _ask(settings, free_port())
 
     assert answer.status_code == 503

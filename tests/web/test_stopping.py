@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from tests.web.conftest import CRON_SECRET
 from tests.web.serving import Serving, read_answer, request
@@ -27,30 +28,30 @@ HALVES = {
         body=b"1\r\n{\r\n",
     ),
 }
-LIMIT_SECONDS = 5.0  # the servers of these tests have 2 s of grace; the image has 8 s of the host's 10
+LIMIT_SECONDS = 5.0  # the servers of these tests have 1 s of grace; the image has 8 s of the host's 10
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
-def test_a_client_that_never_finishes_does_not_keep_the_process(
-    served: Callable[..., Serving], half: bytes, number: int
-) -> None:
+def test_a_client_that_never_finishes_does_not_keep_the_process(served: Callable[..., Serving], half: bytes) -> None:
     serving = served()
     with serving.connect() as line:
         line.sendall(half)
         assert serving.send(request("GET", "/livez")).status == 200
 
-        assert serving.stop(number) < LIMIT_SECONDS
+        assert serving.stop() < LIMIT_SECONDS
 
 
-async def test_a_tick_under_way_is_told_and_still_answers(served: Callable[..., Serving], conn: Any) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_a_tick_under_way_is_told_and_still_answers(
+    served: Callable[..., Serving], conn: Any, number: int
+) -> None:
     serving = served(HANDLER_MODULES="tests.web.shopkeeper")
     await conn.execute("INSERT INTO jobs (kind) VALUES ('test.wait')")
     with serving.connect() as line:
         line.sendall(TICK)
         await _until_running(conn)
 
-        serving.process.send_signal(signal.SIGTERM)
+        serving.process.send_signal(number)
         answer = await asyncio.to_thread(read_answer, line)
 
     summary = json.loads(answer.body)
@@ -103,3 +104,46 @@ async def _until_true(conn: Any, question: str) -> None:
     async with asyncio.timeout(10):
         while not await conn.fetchval(question):  # noqa: ASYNC110 - nothing here could set an event
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_the_handler_that_was_there_hears_the_signal_too_and_is_put_back(
+    application: FastAPI, number: signal.Signals
+) -> None:
+    heard: list[int] = []
+
+    def hear(number: int, _frame: object) -> None:
+        heard.append(number)
+
+    before = signal.signal(number, hear)
+    try:
+        async with application.router.lifespan_context(application):
+            signal.raise_signal(number)
+            async with asyncio.timeout(5):
+                await application.state.services.stopping.wait()
+
+        assert heard == [number]
+        assert signal.getsignal(number) is hear
+    finally:
+        signal.signal(number, before)
+
+
+async def test_a_signal_that_nobody_handled_keeps_its_own_effect(application: FastAPI) -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        async with application.router.lifespan_context(application):
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+async def test_a_lifespan_beside_the_main_thread_touches_no_signal(application: FastAPI) -> None:
+    async def live() -> None:
+        async with application.router.lifespan_context(application):
+            assert signal.getsignal(signal.SIGTERM) is before
+
+    before = signal.getsignal(signal.SIGTERM)
+
+    await asyncio.to_thread(asyncio.run, live())
+
+    assert application.state.services.stopping.is_set()

@@ -100,11 +100,10 @@ def test_each_odd_request_has_its_stated_answer(running: Serving) -> None:
     assert answers == TABLE
 
 
-@pytest.mark.parametrize("size", [60_000, 70_000, 1_000_000])
-def test_headers_beyond_64_kib_are_refused(running: Serving, size: int) -> None:
-    answer = running.send(request("GET", "/livez", "X-Long: " + "x" * size))
+def test_headers_beyond_64_kib_are_refused(running: Serving) -> None:
+    answers = [running.send(request("GET", "/livez", "X-Long: " + "x" * size)) for size in (60_000, 70_000, 1_000_000)]
 
-    assert answer.status == (200 if size < 65_000 else 431)
+    assert [answer.status for answer in answers] == [200, 431, 431]
 
 
 def test_a_chunked_body_without_an_end_is_cut_at_the_cap(running: Serving) -> None:
@@ -170,22 +169,20 @@ def test_many_half_sent_requests_do_not_slow_a_whole_one(running: Serving) -> No
         assert time.perf_counter() - started < 0.5
 
 
-def test_no_token_no_query_and_no_line_of_the_caller_s_reaches_the_log(running: Serving) -> None:
-    canaries = ["canary-token", "canary-query", "canary-path", "canary-body", "canary-agent"]
+def test_no_token_no_query_and_no_line_of_the_caller_s_reaches_the_log(served: Callable[..., Serving]) -> None:
+    serving = served()
     path = "/canary-path%0a%1b[31mfake?token=canary-query"
+    wrong = "Authorization: Bearer canary-token"
 
-    running.send(request("GET", path, f"Authorization: Bearer {canaries[0]}", "User-Agent: canary-agent"))
-    running.send(request("POST", f"{TICK}?token={CRON_SECRET}&x=canary-query", "Authorization: Bearer canary-token"))
-    running.send(
-        request("POST", "/api/jobs?canary-query", API, TYPE, body=b'{"kind": 1, "canary-body": "canary-body"}')
-    )
-    running.send(
-        request("POST", "/api/jobs", API, TYPE, body=b'{"kind": "canary-body", "payload": {"a": "canary-body"}}')
-    )
-    running.send(request("POST", TICK, CRON))
+    serving.send(request("GET", path, wrong, "User-Agent: canary-agent"))
+    serving.send(request("POST", f"{TICK}?token={CRON_SECRET}&x=canary-query", wrong))
+    serving.send(request("POST", "/api/jobs?canary-query", API, TYPE, body=b'{"canary-body": "canary-body"}'))
+    serving.send(request("POST", "/api/jobs", API, TYPE, body=b'{"kind": "k", "payload": {"a": "canary-body"}}'))
+    serving.send(request("POST", TICK, CRON))
+    serving.stop()
 
-    text = running.log_text()
-    assert not [word for word in [*canaries, CRON_SECRET, API_TOKEN] if word in text]
+    text = serving.log_text()
+    assert not [word for word in ("canary", CRON_SECRET, API_TOKEN) if word in text]
     assert text.count('"request.finished"') == 5
 
 
