@@ -148,7 +148,7 @@ async def check_schema(connection: Connection) -> list[Finding]:
     """Judge the schema, and the age of the last tick when there is a schema."""
     version = await schema_version(connection)
     if is_behind(version):
-        says = f"is at {version or 'nothing'}, this build needs {HEAD}"
+        says = f"revision {version or 'none yet'}, this build needs {HEAD}"
         return [Finding("schema", "fail", says, "Run `dormouse migrate`.")]
     return [Finding("schema", "ok", f"revision {version}"), await check_last_tick(connection)]
 

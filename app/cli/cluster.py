@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from app.cli.exits import say_aside
 from app.errors import ConfigError, DormouseError
 
 INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
@@ -116,3 +117,4 @@ def _let_through(owner: int, *places: Path) -> None:
         mode = folder.stat().st_mode
         if not mode & 0o001:
             folder.chmod(mode | 0o011)
+            say_aside(f"{folder} may now be passed (not listed) by others: PostgreSQL does not run as root.")

@@ -16,7 +16,7 @@ import asyncpg
 from app.cli import demo_world, exits
 from app.cli.demo_server import Answer, Service, running_service
 from app.cli.embedded import embedded_postgres
-from app.cli.exits import say_problem
+from app.cli.exits import say_aside
 from app.cli.home import kept_secret
 from app.cli.output import console, print_table, visible
 from app.errors import DormouseError
@@ -142,7 +142,7 @@ def judge(first: Any, second: Any, *, sent: int, sent_twice: int) -> bool:
     if good:
         say(f"Nothing was due any more: {sent} messages before, the same {sent} now. Nothing was sent twice.")
     else:
-        say_problem("this is not what the demo promises: see the summaries above and .dormouse/server.log.")
+        say_aside("this is not what the demo promises: see the summaries above and .dormouse/server.log.")
     return good
 
 

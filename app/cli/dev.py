@@ -33,8 +33,10 @@ def dev(
     with embedded_postgres(HOME, "dormouse") as dsn:
         applied = asyncio.run(migrate(dsn))
         _set_environment(dsn)
-        _greet(dsn, host, port or load_settings().port, applied)
-        raise typer.Exit(serving.serve(host, port))
+        settings = load_settings("DATABASE_URL", "CRON_SECRET")
+        with serving.listen(host, port or settings.port) as listener:
+            _greet(dsn, host, listener.getsockname()[1], applied)
+            raise typer.Exit(serving.run_server(listener))
 
 
 def _set_environment(dsn: str) -> None:
@@ -46,13 +48,13 @@ def _set_environment(dsn: str) -> None:
 
 
 def _greet(dsn: str, host: str, port: int, applied: list[str]) -> None:
-    token = '"Authorization: Bearer $(cat .dormouse/cron_secret)"' if _is_kept("CRON_SECRET") else "…"
+    token = f"$(cat {HOME}/{TOKENS['CRON_SECRET']})" if _is_kept("CRON_SECRET") else "$CRON_SECRET"
     lines = (
         f"PostgreSQL runs, its data in {HOME}/postgres. Ctrl-C ends all.",
         *(f"Migrated to {revision}." for revision in applied),
         "",
         "Tick:",
-        f"  curl -X POST -H {token} http://{host}:{port}/api/cron/tick",
+        f'  curl -X POST -H "Authorization: Bearer {token}" http://{host}:{port}/api/cron/tick',
         "Look into the database from another terminal:",
         f"  export DATABASE_URL='{dsn}'",
         "  dormouse jobs list",

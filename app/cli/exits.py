@@ -21,7 +21,6 @@ UNREACHABLE = 3
 BEHIND = 4
 REFUSED = 5
 INTERRUPTED = 130
-TERMINATED = 143
 
 BY_ERROR: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int], ...] = (
     ((ConfigError, BadInput), WRONG_INPUT),
@@ -39,17 +38,17 @@ def exit_with(command: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except DormouseError as error:
-        say_problem(str(error))
+        say_aside(str(error))
         return next(code for kinds, code in BY_ERROR if isinstance(error, kinds))
     except Exception as error:  # noqa: BLE001 - raised again by the judge, when it is not the database's
         from app.cli.sentences import judge_database_error  # noqa: PLC0415 - a good start pays for no asyncpg
 
         sentence, code = judge_database_error(error)
-        say_problem(sentence)
+        say_aside(sentence)
         return code
 
 
-def say_problem(text: str) -> None:
+def say_aside(text: str) -> None:
     """Write each line of *text* to standard error, so that a script's output stays clean."""
     for line in text.splitlines():
         sys.stderr.write(f"dormouse: {line}\n")

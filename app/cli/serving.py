@@ -30,26 +30,31 @@ def serve(host: str = ALL_ADDRESSES, port: int | None = None) -> int:
     end_on_signals()
     settings = load_settings("DATABASE_URL", "CRON_SECRET")
     with listen(host, settings.port if port is None else port) as listener:
-        import uvicorn  # noqa: PLC0415 - after the settings are known to be right
+        return run_server(listener)
 
-        config = uvicorn.Config(
-            "app.main:create_app",
-            factory=True,
-            loop="uvloop",
-            http="httptools",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            backlog=BACKLOG,
-            limit_concurrency=CONNECTIONS_MAX,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
-        server = uvicorn.Server(config)
-        server.run(sockets=[listener])
+
+def run_server(listener: socket.socket) -> int:
+    """Answer what comes to *listener* until a signal and return the exit code."""
+    import uvicorn  # noqa: PLC0415 - after the settings are known to be right
+
+    config = uvicorn.Config(
+        "app.main:create_app",
+        factory=True,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    server.run(sockets=[listener])
     return 0 if server.started else 1
 
 

@@ -48,15 +48,14 @@ async def _run(settings: Settings, budget: Budget) -> dict[str, Any]:
 def _budget(
     settings: Settings, jobs: int | None, reminders: int | None, seconds: float | None, *, dry_run: bool
 ) -> Budget:
-    limits: dict[str, float] = {
-        "--jobs": settings.tick_jobs,
-        "--reminders": settings.tick_reminders,
-        "--budget-seconds": settings.tick_budget_seconds,
+    given: dict[str, tuple[float | None, float, float]] = {
+        "--jobs": (jobs, 0, settings.tick_jobs),
+        "--reminders": (reminders, 0, settings.tick_reminders),
+        "--budget-seconds": (seconds, 1, settings.tick_budget_seconds),
     }
-    given = {"--jobs": jobs, "--reminders": reminders, "--budget-seconds": seconds}
-    for name, value in given.items():
-        if value is not None and not 0 <= value <= limits[name]:
-            raise BadInput(f"{name} is from 0 to {limits[name]:g}, which a setting decides.")
+    for name, (value, least, most) in given.items():
+        if value is not None and not least <= value <= most:
+            raise BadInput(f"{name} is from {least:g} to {most:g}, which a setting decides.")
     return Budget(
         jobs=settings.tick_jobs if jobs is None else jobs,
         reminders=settings.tick_reminders if reminders is None else reminders,

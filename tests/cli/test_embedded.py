@@ -70,6 +70,14 @@ def test_it_listens_on_no_port_and_only_its_user_may_enter(home: Path) -> None:
         assert (home / "postgres").stat().st_mode & 0o077 == 0
 
 
+def test_an_environment_for_other_servers_does_not_lead_astray(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PGPORT": "1", "PGHOST": "db.example.com", "PGUSER": "x", "PGSSLMODE": "verify-full"}.items():
+        monkeypatch.setenv(name, value)
+
+    with embedded_postgres(home, "mine") as dsn:
+        assert asyncio.run(answer(dsn)) == 1
+
+
 def test_a_long_path_gets_a_short_socket(home: Path) -> None:
     home = home / ("deep" * 20) / "home, with a comma"
 

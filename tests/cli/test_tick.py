@@ -63,8 +63,10 @@ async def test_a_dry_run_runs_nothing(dormouse: Dormouse, conn: Any, shop: dict[
     assert await conn.fetchval("SELECT status FROM jobs") == "ready"
 
 
-@pytest.mark.parametrize("option", ["--jobs=101", "--reminders=101", "--budget-seconds=26", "--budget-seconds=nan"])
-async def test_an_option_above_its_setting_is_2(dormouse: Dormouse, dsn: str, option: str) -> None:
+@pytest.mark.parametrize(
+    "option", ["--jobs=101", "--reminders=101", "--budget-seconds=26", "--budget-seconds=nan", "--budget-seconds=0"]
+)
+async def test_an_option_outside_its_bounds_is_2(dormouse: Dormouse, dsn: str, option: str) -> None:
     ended = await dormouse("tick", option)
 
     assert ended.code == 2, ended
