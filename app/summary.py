@@ -81,7 +81,6 @@ class Summary:
     def plan(self, planned: Planned, limit: int) -> None:
         """Count what planning did; a full batch of *limit* means that more may be owed."""
         self.reminders["planned"] += planned.planned
-        self.reminders["failed"] += planned.failed
         self.skipped.update(superseded=planned.superseded, started=planned.missed, cancelled=planned.cancelled)
         self.missed += planned.missed
         self.suspended = planned.suspended
@@ -153,7 +152,7 @@ class Summary:
 
     @property
     def warnings(self) -> list[str]:
-        """What a person may want to know: lateness over half an hour, a gap over an hour, queues that nobody here serves."""
+        """What a person may want to know: lateness over half an hour, a gap over an hour, queues that nobody serves."""
         found = {
             "late": max(self.late_seconds, default=0.0) > LATE_SECONDS,
             "tick_gap": (self.tick_gap_seconds or 0.0) > GAP_SECONDS,

@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import asyncpg
 
@@ -118,6 +117,8 @@ class Tick:
             return await self._survey()
         except asyncpg.UndefinedTableError as error:
             raise SchemaBehind from error
+        except DatabaseUnavailable:
+            raise  # the connect budget is spent: it is not spent twice
         except DATABASE_ERRORS as error:
             if not is_transient(error):
                 raise

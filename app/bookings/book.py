@@ -77,7 +77,7 @@ PUT_BOOKING = """
 
 
 async def put_booking(connection: Connection, booking: NewBooking) -> tuple[Booking, bool]:
-    """Write *booking* in the caller's transaction, new or over the one with its id; return the row and whether it is new.
+    """Write *booking* in the caller's transaction, new or over the one with its id; return it and whether it is new.
 
     Raise BadInput for what the table refuses.
     """

@@ -1,7 +1,7 @@
 """What became of one reminder: each verb is one guarded statement, and says whether it was the one that wrote.
 
-planned --freeze--> sending --mark_sent--> sent        mark_unsent: planned again
-                   close: skipped | failed | uncertain
+planned --freeze--> sending --mark_sent--> sent        mark_unsent: planned again      refuse: failed
+                   close: skipped | failed | uncertain           a requeued job freezes what failed anew
 """
 
 import json
@@ -12,7 +12,7 @@ from app.db import Connection
 
 FREEZE = """
     UPDATE reminders
-    SET rendered = coalesce(rendered, $5::text::jsonb), reason = 'sending'
+    SET status = 'planned', rendered = coalesce(rendered, $5::text::jsonb), reason = 'sending'
     FROM bookings
     WHERE reminders.booking_id = $1 AND reminders.starts_at = $2 AND reminders.remind_before = $3
         AND reminders.channel = $4 AND reminders.status NOT IN ('sent', 'skipped')
@@ -58,6 +58,25 @@ async def mark_sent(connection: Connection, key: ReminderKey, provider_id: str |
     await connection.execute(MARK_SENT, key.booking_id, key.starts_at, key.remind_before, key.channel, provider_id)
 
 
+REFUSE = """
+    UPDATE reminders
+    SET status = 'failed', reason = $5,
+        rendered = CASE WHEN $6 THEN rendered END,
+        idempotency_key = CASE WHEN $6 THEN idempotency_key ELSE gen_random_uuid()::text END
+    WHERE booking_id = $1 AND starts_at = $2 AND remind_before = $3 AND channel = $4
+        AND status IN ('planned', 'failed', 'uncertain')
+"""
+
+
+async def refuse(connection: Connection, key: ReminderKey, reason: str, *, may_be_sent: bool) -> None:
+    """End the reminder as failed: its recipient was refused for *reason*.
+
+    Unless an earlier attempt *may_be_sent*, its bytes and key are given up: whoever corrects the booking and requeues
+    the job sends the corrected message.
+    """
+    await connection.execute(REFUSE, key.booking_id, key.starts_at, key.remind_before, key.channel, reason, may_be_sent)
+
+
 CLOSE = """
     UPDATE reminders
     SET status = $5, reason = $6
@@ -67,5 +86,5 @@ CLOSE = """
 
 
 async def close(connection: Connection, key: ReminderKey, status: str, reason: str) -> None:
-    """End the reminder as *status* (skipped, failed or uncertain) for *reason*, unless it was sent or skipped before."""
+    """End the reminder as *status* (skipped, failed, uncertain) for *reason*, unless it was sent or skipped before."""
     await connection.execute(CLOSE, key.booking_id, key.starts_at, key.remind_before, key.channel, status, reason)

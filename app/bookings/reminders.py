@@ -21,21 +21,21 @@ KIND = "booking.reminder"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What planning did: reminders *planned* with their jobs, *superseded* by a nearer offset, *missed* because the
-    booking started unreminded, *cancelled* and *failed* with their jobs; and when the next one is due."""
+    booking started unreminded, *cancelled* with their jobs; and when the next one is due."""
 
     planned: int
     superseded: int
     missed: int
     cancelled: int
-    failed: int
     next_due_at: datetime | None
     suspended: list[str]
 
 
 # open: every (booking, offset) that may be owed now. owed: those whose hour has come, the nearest offset marked.
 # fresh: those with nothing on record; one that was skipped as moved or cancelled counts as nothing once its booking is
-# confirmed for that start again. closed: reminders whose job ended without them. missed: bookings that started since
-# the last tick and were never planned.
+# confirmed for that start again. A farther offset than one on record is superseded: who changes the settings reminds
+# nobody again. missed: bookings that started since the last tick that could plan, and were never planned. closed:
+# reminders whose job ended without them; a job that was cancelled or deleted by hand is not planned again.
 PLAN = """
     WITH configured AS (
         SELECT make_interval(secs => seconds::float8) AS remind_before FROM unnest($1::text[]) AS seconds
@@ -62,12 +62,22 @@ PLAN = """
         SELECT owed.id, owed.starts_at, owed.created_at, owed.remind_before, owed.channel, owed.is_nearest,
             CASE WHEN owed.is_nearest THEN nextval(pg_get_serial_sequence('jobs', 'id')) END AS job_id
         FROM (
-            SELECT owed.id, owed.starts_at, owed.created_at, owed.remind_before, owed.channel, owed.is_nearest
+            SELECT owed.id, owed.starts_at, owed.created_at, owed.remind_before, owed.channel,
+                owed.is_nearest AND NOT record.has_nearer AS is_nearest
             FROM owed LEFT JOIN reminders AS held
                 ON held.booking_id = owed.id AND held.starts_at = owed.starts_at
                 AND held.remind_before = owed.remind_before AND held.channel = owed.channel
+            CROSS JOIN LATERAL (
+                SELECT EXISTS (
+                    SELECT 1 FROM reminders AS nearer
+                    WHERE nearer.booking_id = owed.id AND nearer.starts_at = owed.starts_at
+                        AND nearer.channel = owed.channel AND nearer.remind_before < owed.remind_before
+                        AND nearer.status <> 'skipped'
+                ) AS has_nearer
+            ) AS record
             WHERE held.booking_id IS NULL
-                OR (owed.is_nearest AND held.status = 'skipped' AND held.reason IN ('moved', 'cancelled'))
+                OR (held.status = 'skipped' AND held.reason IN ('moved', 'cancelled')
+                    AND owed.is_nearest AND NOT record.has_nearer)
             ORDER BY owed.starts_at, owed.id, owed.channel, owed.remind_before
             LIMIT $3
         ) AS owed
@@ -104,25 +114,30 @@ PLAN = """
                 (SELECT min(own) FROM unnest(bookings.remind_before) AS own),
                 (SELECT min(remind_before) FROM configured)
             ))::float8),
-            channel, 'skipped', 'started'
-        FROM bookings CROSS JOIN unnest($2::text[]) AS channel
+            way.channel, 'skipped', 'started'
+        FROM bookings CROSS JOIN unnest($2::text[]) AS way (channel)
         WHERE bookings.status = 'confirmed' AND bookings.starts_at <= now()
-            AND bookings.starts_at > (SELECT max(started_at) FROM ticks)
+            AND bookings.starts_at > (
+                SELECT started_at FROM ticks
+                WHERE NOT summary @> '{"errors": [{"section": "plan"}]}'
+                ORDER BY started_at DESC LIMIT 1
+            )
             AND bookings.created_at < bookings.starts_at AND bookings.remind_before IS DISTINCT FROM '{}'
             AND NOT EXISTS (
                 SELECT 1 FROM reminders AS held
-                WHERE held.booking_id = bookings.id AND held.starts_at = bookings.starts_at AND held.channel = channel
+                WHERE held.booking_id = bookings.id AND held.starts_at = bookings.starts_at
+                    AND held.channel = way.channel
             )
         ORDER BY bookings.starts_at
-        LIMIT $3
+        LIMIT 1000
         ON CONFLICT (booking_id, starts_at, remind_before, channel) DO NOTHING
         RETURNING booking_id
     ),
     ended AS MATERIALIZED (
         SELECT reminders.booking_id, reminders.starts_at, reminders.remind_before, reminders.channel, jobs.status,
             jobs.last_error
-        FROM reminders JOIN jobs ON jobs.id = reminders.job_id
-        WHERE reminders.status = 'planned' AND jobs.status IN ('dead', 'expired', 'cancelled')
+        FROM reminders LEFT JOIN jobs ON jobs.id = reminders.job_id
+        WHERE reminders.status = 'planned' AND (jobs.status IN ('dead', 'expired', 'cancelled') OR jobs.id IS NULL)
         ORDER BY reminders.starts_at
         LIMIT $3
         FOR NO KEY UPDATE OF reminders SKIP LOCKED
@@ -130,19 +145,21 @@ PLAN = """
     closed AS (
         UPDATE reminders
         SET status = CASE WHEN ended.status = 'dead' THEN 'failed' ELSE 'skipped' END,
-            reason = CASE ended.status
-                WHEN 'dead' THEN coalesce(ended.last_error, 'dead') WHEN 'expired' THEN 'started' ELSE 'cancelled' END
+            reason = CASE
+                WHEN ended.status = 'dead' THEN coalesce(ended.last_error, 'dead')
+                WHEN ended.status = 'expired' OR reminders.starts_at <= now() THEN 'started'
+                ELSE 'cancelled by hand'
+            END
         FROM ended
         WHERE reminders.booking_id = ended.booking_id AND reminders.starts_at = ended.starts_at
             AND reminders.remind_before = ended.remind_before AND reminders.channel = ended.channel
-        RETURNING reminders.status, reminders.reason
+        RETURNING reminders.reason
     )
     SELECT
         (SELECT count(*) FROM queued) AS planned,
         (SELECT count(*) FROM recorded WHERE status = 'skipped') AS superseded,
         (SELECT count(*) FROM missed) + (SELECT count(*) FROM closed WHERE reason = 'started') AS missed,
-        (SELECT count(*) FROM closed WHERE status = 'skipped' AND reason = 'cancelled') AS cancelled,
-        (SELECT count(*) FROM closed WHERE status = 'failed') AS failed,
+        (SELECT count(*) FROM closed WHERE reason = 'cancelled by hand') AS cancelled,
         (
             SELECT min(next.due_at) FROM configured CROSS JOIN LATERAL (
                 SELECT bookings.starts_at - configured.remind_before AS due_at

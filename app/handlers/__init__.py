@@ -27,21 +27,22 @@ def load_kinds(settings: Settings, *, is_bounded: bool = True) -> dict[str, Kind
     """
     kinds: dict[str, Kind] = dict(HANDLERS)
     problems: list[str] = []
+    budget = settings.tick_budget_seconds
     for name in settings.handler_modules:
         problems += _add(kinds, name)
     if is_bounded:
         problems += [
-            f"kind {name}: its timeout of {kind.timeout:g} s exceeds TICK_BUDGET_SECONDS ({settings.tick_budget_seconds:g})"
+            f"kind {name}: its timeout of {kind.timeout:g} s exceeds TICK_BUDGET_SECONDS ({budget:g})"
             for name, kind in kinds.items()
-            if kind.timeout > settings.tick_budget_seconds and name not in HANDLERS
+            if kind.timeout > budget and name not in HANDLERS
         ]
     if problems:
         raise ConfigError(problems)
-    return fit_ours(kinds, settings.tick_budget_seconds)
+    return fit_ours(kinds, budget)
 
 
 def fit_ours(kinds: Mapping[str, Kind], seconds: float) -> dict[str, Kind]:
-    """Return *kinds* with the timeouts of our own held to six tenths of a budget of *seconds*, so that they ever start."""
+    """Return *kinds* with the timeouts of ours held to six tenths of a budget of *seconds*, so that they ever start."""
     return {
         name: replace(kind, timeout=min(kind.timeout, seconds * OUR_SHARE)) if name in HANDLERS else kind
         for name, kind in kinds.items()

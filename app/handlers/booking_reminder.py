@@ -58,7 +58,7 @@ async def remind(job: Job) -> None:
     message = await _frozen(job, key, owed)
     if message is None:
         raise Snooze(0, "the booking changed a moment ago")
-    await _send(job, key, channel, message, owed.idempotency_key)
+    await _send(job, key, channel, message, owed)
 
 
 def skip_reason(owed: Owed, key: ReminderKey) -> str | None:
@@ -96,18 +96,18 @@ async def _frozen(job: Job, key: ReminderKey, owed: Owed) -> Message | None:
                 now=owed.now,
             )
         except RecipientRefused as error:
-            await _fail(job, key, str(error))
+            await _refuse(job, key, owed, str(error))
         rendered = message.as_json()
     async with job.services.database.acquire() as connection:
         kept = await record.freeze(connection, key, rendered)
     return None if kept is None else Message.from_json(kept)
 
 
-async def _send(job: Job, key: ReminderKey, channel: Channel, message: Message, idempotency_key: str) -> None:
+async def _send(job: Job, key: ReminderKey, channel: Channel, message: Message, owed: Owed) -> None:
     try:
-        provider_id = await channel.send(message, idempotency_key)
+        provider_id = await channel.send(message, owed.idempotency_key)
     except RecipientRefused as error:
-        await _fail(job, key, str(error))
+        await _refuse(job, key, owed, str(error))
     except ChannelSuspended as error:
         async with job.services.database.acquire() as connection:
             await record.mark_unsent(connection, key)
@@ -129,8 +129,9 @@ async def _send(job: Job, key: ReminderKey, channel: Channel, message: Message, 
         job.note = "sent"
 
 
-async def _fail(job: Job, key: ReminderKey, reason: str) -> None:
-    await _close(job, key, "failed", reason)
+async def _refuse(job: Job, key: ReminderKey, owed: Owed, reason: str) -> None:
+    async with job.services.database.acquire() as connection:
+        await record.refuse(connection, key, reason, may_be_sent=owed.was_sending)
     raise Permanent(reason)
 
 
