@@ -1,0 +1,45 @@
+"""One tick, and what it sent."""
+
+import json
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+from app import tick
+from app.config import Settings
+from app.jobs.services import Services
+from app.tick import Budget
+
+
+async def tick_once(
+    services: Services,
+    *,
+    seconds: float | None = None,
+    jobs: int | None = None,
+    reminders: int | None = None,
+    is_dry_run: bool = False,
+    source: str = "test",
+) -> dict[str, Any]:
+    """Run one tick and return its summary as the caller of the endpoint reads it."""
+    settings = services.settings
+    budget = Budget(
+        settings.tick_jobs if jobs is None else jobs,
+        settings.tick_reminders if reminders is None else reminders,
+        settings.tick_budget_seconds if seconds is None else seconds,
+        is_dry_run,
+    )
+    summary = await tick.run(services, budget, source)
+    answer: dict[str, Any] = json.loads(json.dumps(summary.as_dict(), allow_nan=False))
+    return answer
+
+
+def outbox(settings: Settings) -> list[EmailMessage]:
+    """Return the messages in the outbox."""
+    found = sorted(Path(settings.outbox_dir).glob("*.eml"))
+    return [message_from_bytes(path.read_bytes(), policy=policy.default) for path in found]
+
+
+def recipients(settings: Settings) -> list[str]:
+    """Return to whom the outbox' messages go."""
+    return sorted(str(message["To"]) for message in outbox(settings))
