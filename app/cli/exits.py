@@ -1,12 +1,14 @@
 """How a command ends: the exit codes, and the one place where an expected error becomes a sentence.
 
-0    done
-1    something needs a person: a tick that is not ok, a finding of the doctor, a server that cannot start
-2    the command line, the input or the settings are wrong
-3    the database cannot be reached
-4    the schema is behind: run `dormouse migrate`
-5    there is no such row, or its state does not allow this
-130  interrupted (Ctrl-C); 143 ended by SIGTERM
+    0    done
+    1    something needs a person: a tick that is not ok, a finding of the doctor, a server that cannot start
+    2    the command line, the input or the settings are wrong
+    3    the database cannot be reached
+    4    the schema is behind: run `dormouse migrate`
+    5    there is no such row, or its state does not allow this
+    130  interrupted (Ctrl-C); a server, a worker or a demo that a signal ends is done: 0
+
+Each command's --help says which of them it may end with.
 """
 
 import sys

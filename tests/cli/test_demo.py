@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+from collections.abc import AsyncIterator
 from email import message_from_bytes, policy
 from pathlib import Path
 
@@ -23,11 +24,23 @@ from tests.cli.test_serve import ask
 from tests.servers import free_port
 
 FIRST_MESSAGES = 5
+STARTED: list[asyncio.subprocess.Process] = []
 SENT = re.compile(r'"sent": (\d+)')
 
 
+@pytest.fixture(autouse=True)
+async def _ended() -> AsyncIterator[None]:
+    """End what a failed test has left running: the kernel then ends its children."""
+    STARTED.clear()
+    yield
+    for process in STARTED:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
 async def start(folder: Path, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *PROGRAM,
         *arguments,
         cwd=folder,
@@ -36,6 +49,8 @@ async def start(folder: Path, *arguments: str, **settings: str) -> asyncio.subpr
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
+    STARTED.append(process)
+    return process
 
 
 async def play(folder: Path, *arguments: str, **settings: str) -> Ended:
