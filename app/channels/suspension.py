@@ -3,6 +3,8 @@
 open --suspend--> suspended until a time --(the time comes, or a person resumes it)--> open
 """
 
+from typing import Any
+
 from app.db import Connection
 
 SUSPEND = """
@@ -21,7 +23,7 @@ async def suspend(connection: Connection, name: str, seconds: float, reason: str
 
 RESUME = """
     UPDATE channels
-    SET suspended_until = NULL, updated_at = now()
+    SET suspended_until = NULL, alerted_until = NULL, updated_at = now()
     WHERE name = $1 AND suspended_until > now()
     RETURNING name
 """
@@ -43,3 +45,24 @@ SUSPENDED = """
 async def suspended(connection: Connection) -> list[str]:
     """Name the channels that must wait."""
     return [row["name"] for row in await connection.fetch(SUSPENDED)]
+
+
+LIST_CHANNELS = """
+    SELECT name, suspended_until, reason, updated_at
+    FROM channels
+    ORDER BY name
+    LIMIT 100
+"""
+
+
+async def list_channels(connection: Connection) -> list[dict[str, Any]]:
+    """Return the channels that were ever suspended, with times as ISO 8601 text."""
+    return [
+        {
+            "name": row["name"],
+            "suspended_until": row["suspended_until"].isoformat() if row["suspended_until"] else None,
+            "reason": row["reason"],
+            "updated_at": row["updated_at"].isoformat(),
+        }
+        for row in await connection.fetch(LIST_CHANNELS)
+    ]

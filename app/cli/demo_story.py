@@ -20,7 +20,7 @@ from app.cli.exits import say_aside
 from app.cli.home import kept_secret
 from app.cli.output import console, print_table, visible
 from app.errors import DormouseError
-from app.jobs.browse import list_jobs
+from app.jobs.lists import Filter, list_jobs
 from app.migrate import HEAD, migrate
 
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ def show_signup(home: Path, run: str, dsn: str) -> None:
     say(f" {signup.milliseconds:.1f} ms. With SMTP and the picture inside it would take {INLINE_MILLISECONDS:,} ms.")
     left = on_database(dsn, demo_world.sign_up_and_fail)
     say(f"A second signup failed before its commit: its jobs are gone with it ({left} left).")
-    rows = on_database(dsn, lambda connection: list_jobs(connection, status="ready", limit=10))
+    rows = on_database(dsn, lambda connection: list_jobs(connection, Filter(status="ready"), limit=10)).rows
     cells = [(row.id, row.kind, row.status, row.payload) for row in reversed(rows)]
     print_table(("job", "kind", "status", "payload"), cells, "")
 

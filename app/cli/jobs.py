@@ -10,7 +10,7 @@ from app.cli.output import print_fields, print_json, print_line, print_table
 from app.cli.session import on_connection
 from app.db import Connection
 from app.errors import NotFound
-from app.jobs import browse, operate
+from app.jobs import browse, lists, operate
 
 commands = typer.Typer()
 group = typer.Typer(help="Look at jobs; requeue or cancel them.", no_args_is_help=True)
@@ -44,17 +44,14 @@ def list_jobs(
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first. Exit code 0, also when there are none."""
-    rows = on_connection(
-        lambda connection: browse.list_jobs(
-            connection, status=status, kind=kind, queue=queue, before_id=before_id, limit=limit
-        )
-    )
+    wanted = lists.Filter(status=status, kind=kind, queue=queue)
+    page = on_connection(lambda connection: lists.list_jobs(connection, wanted, before_id=before_id, limit=limit))
     if as_json:
-        print_json([row.as_json() for row in rows])
+        print_json({"jobs": [row.as_json() for row in page.rows], "next_before_id": page.next_id})
         return
-    print_table(COLUMNS, [_cells(row) for row in rows], empty="No job fits.")
-    if len(rows) == limit:
-        print_line(f"There may be more: --before-id {rows[-1].id}")
+    print_table(COLUMNS, [_cells(row) for row in page.rows], empty="No job fits.")
+    if page.next_id is not None:
+        print_line(f"There may be more: --before-id {page.next_id}")
 
 
 def _cells(row: browse.JobRow) -> tuple[object, ...]:

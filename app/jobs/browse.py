@@ -51,37 +51,11 @@ GET_JOB = """
 async def get_job(connection: Connection, job_id: int) -> JobRow | None:
     """Return the row with *job_id*, or None."""
     row = await connection.fetchrow(GET_JOB, job_id)
-    return None if row is None else _job_row(row)
+    return None if row is None else job_row(row)
 
 
-LIST_JOBS = """
-    SELECT id, queue, kind, payload::text, status, priority, attempts, max_attempts, run_at, expires_at, locked_until,
-        fence, crashes, last_error, errors::text, dedupe_key, created_at, started_at, finished_at
-    FROM jobs
-    WHERE id < $1
-        AND ($2::text IS NULL OR status = $2)
-        AND ($3::text IS NULL OR kind = $3)
-        AND ($4::text IS NULL OR queue = $4)
-    ORDER BY id DESC
-    LIMIT $5
-"""
-
-
-async def list_jobs(
-    connection: Connection,
-    *,
-    status: str | None = None,
-    kind: str | None = None,
-    queue: str | None = None,
-    before_id: int | None = None,
-    limit: int = 50,
-) -> list[JobRow]:
-    """Return up to *limit* jobs, newest first, that match what is named; page on with the last row's id as *before_id*."""
-    rows = await connection.fetch(LIST_JOBS, before_id or 2**63 - 1, status, kind, queue, limit)
-    return [_job_row(row) for row in rows]
-
-
-def _job_row(row: Any) -> JobRow:
+def job_row(row: Any) -> JobRow:
+    """Return a row of `jobs`, payload and errors given as text, decoded."""
     values = dict(row.items())
     return JobRow(**values | {"payload": json.loads(row["payload"]), "errors": json.loads(row["errors"])})
 

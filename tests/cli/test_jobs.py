@@ -17,9 +17,9 @@ async def test_the_list_is_newest_first_filtered_and_paged(dormouse: Dormouse, c
     dead = await dormouse("jobs", "list", "--status", "dead", "--json")
     page = await dormouse("jobs", "list", "--kind", "a", "--limit", "1", "--before-id", str(ids[2]), "--json")
 
-    assert [row["id"] for row in everything.json] == ids[::-1]
-    assert [row["id"] for row in dead.json] == [ids[1]]
-    assert [row["id"] for row in page.json] == [ids[0]]
+    assert [row["id"] for row in everything.json["jobs"]] == ids[::-1]
+    assert [row["id"] for row in dead.json["jobs"]] == [ids[1]]
+    assert [row["id"] for row in page.json["jobs"]] == [ids[0]]
 
 
 async def test_the_table_is_for_people_and_names_the_next_page(dormouse: Dormouse, conn: Any) -> None:
