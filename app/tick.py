@@ -8,6 +8,7 @@ the story cuts every connection and answers with what is known by then.
 
 import asyncio
 import json
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ EMAIL = "email"
 REMINDERS = "reminders"
 SWEEP_LIMIT = 1000
 PRUNE_LIMIT = 1000
-ANSWER_SLACK_SECONDS = 0.85
+ANSWER_SLACK_SECONDS = 0.8
+CUT_SECONDS = 0.1
 STOP_ORDER = ("shutdown", "deadline", "batch", "empty")
 
 log = get_logger()
@@ -49,17 +51,17 @@ async def run(services: Services, budget: Budget, source: str = "api") -> Summar
     tick = Tick(services, budget, source)
     story = asyncio.create_task(tick.story())
     try:
-        await asyncio.wait(
-            {story}, timeout=None if tick.until is None else tick.until - tick.started + ANSWER_SLACK_SECONDS
-        )
-        if not story.done():
-            tick.summary.fail("deadline", "the database did not answer in time; what was running was left to its lease")
-            tick.summary.stopped_by = "deadline"
+        await asyncio.wait({story}, timeout=None if budget.seconds is None else budget.seconds + ANSWER_SLACK_SECONDS)
     finally:
-        if not story.done():
+        is_cut = not story.done()
+        if is_cut:
             tick.link.terminate()
             story.cancel()
-    if story.done():
+    if is_cut:
+        tick.summary.fail("deadline", "the database did not answer in time; what was running was left to its lease")
+        tick.summary.stopped_by = "deadline"
+        await asyncio.wait({story}, timeout=CUT_SECONDS)  # nothing runs on after the answer
+    else:
         story.result()
     tick.finish()
     return tick.summary
@@ -77,7 +79,7 @@ class Tick:
         self.until = None if self.budget.seconds is None else self.started + self.budget.seconds
         self.link: Link = self.services.database.link(self.until)
         self.summary = Summary(self.source)
-        self.queues = list(settings.queues)
+        self.queues = random.sample(settings.queues, len(settings.queues))
         self.kinds = dict(self.services.kinds)
         if self.budget.seconds is not None:
             self.kinds = fit_ours(self.kinds, self.budget.seconds)
@@ -214,8 +216,8 @@ class Tick:
         return lanes
 
     def _next_queues(self) -> list[str]:
-        """Return the queues, each time beginning with the next: none can starve the others."""
-        self.queues.append(self.queues.pop(0))
+        """Return the queues, each time beginning with the next; a tick begins anywhere: none can starve the others."""
+        self.queues = self.queues[1:] + self.queues[:1]
         return self.queues
 
     async def suspects(self, crew: Crew) -> list[str]:

@@ -45,16 +45,21 @@ class Verdict:
 
 # Ids are locked in a MATERIALIZED CTE and updated by primary key: re-planned, the locking part could otherwise run
 # twice and hand out more than the limit. Queue and priority are equalities, so that each level is one short walk of
-# jobs_claim_idx and rows that are not due are never read; the outer LIMIT stops before the next level is opened.
+# jobs_claim_idx and rows that are not due are never read; the outer LIMIT stops before the next level is opened. Levels
+# are sorted before they are probed, and rows after they are updated: neither a join nor an UPDATE keeps an order.
 CLAIM = """
     WITH picked AS MATERIALIZED (
         SELECT due.id
-        FROM unnest('{1,0,-1}'::smallint[]) AS level (priority)
-        CROSS JOIN unnest($1::text[]) AS served (queue)
+        FROM (
+            SELECT level.priority, served.queue
+            FROM unnest('{1,0,-1}'::smallint[]) AS level (priority)
+            CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS served (queue, turn)
+            ORDER BY level.priority DESC, served.turn
+        ) AS level
         CROSS JOIN LATERAL (
             SELECT jobs.id
             FROM jobs
-            WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = served.queue
+            WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = level.queue
                 AND jobs.priority = level.priority AND jobs.run_at <= now()
                 AND jobs.kind = ANY ($2::text[])
                 AND (jobs.expires_at > now()) IS NOT FALSE
@@ -63,14 +68,20 @@ CLAIM = """
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS due
         LIMIT $3
+    ),
+    leased AS (
+        UPDATE jobs
+        SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
+            locked_until = now() + make_interval(secs => $4)
+        FROM picked
+        WHERE jobs.id = picked.id
+        RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
+            jobs.crashes, jobs.created_at, jobs.run_at, jobs.priority
     )
-    UPDATE jobs
-    SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
-        locked_until = now() + make_interval(secs => $4)
-    FROM picked
-    WHERE jobs.id = picked.id
-    RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
-        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes, created_at::text,
+        extract(epoch FROM now() - run_at)::float8 AS late_seconds
+    FROM leased
+    ORDER BY priority DESC, run_at, id
 """
 
 
@@ -95,14 +106,20 @@ CLAIM_REMINDERS = """
         ORDER BY jobs.expires_at, jobs.id
         LIMIT $2
         FOR NO KEY UPDATE SKIP LOCKED
+    ),
+    leased AS (
+        UPDATE jobs
+        SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
+            locked_until = now() + make_interval(secs => $3)
+        FROM picked
+        WHERE jobs.id = picked.id
+        RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
+            jobs.crashes, jobs.created_at, jobs.run_at, jobs.expires_at
     )
-    UPDATE jobs
-    SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
-        locked_until = now() + make_interval(secs => $3)
-    FROM picked
-    WHERE jobs.id = picked.id
-    RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
-        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes, created_at::text,
+        extract(epoch FROM now() - run_at)::float8 AS late_seconds
+    FROM leased
+    ORDER BY expires_at, id
 """
 
 
