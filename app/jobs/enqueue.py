@@ -38,7 +38,9 @@ class NewJob:
         object.__setattr__(self, "text", payload_text(self.payload))
         for name in ("run_at", "expires_at"):
             moment = getattr(self, name)
-            if moment is not None and moment.tzinfo is None:
+            if moment is not None and not isinstance(moment, datetime):
+                raise BadInput(f"{name} must be a datetime")
+            if moment is not None and moment.utcoffset() is None:
                 raise BadInput(f"{name} needs a time zone: a time without one is nobody's time")
 
 
@@ -179,16 +181,8 @@ def _iso(moment: datetime | None) -> str | None:
 
 def payload_text(payload: Any) -> str:
     """Return *payload* as JSON text, at most 256 KiB; raise BadInput for what PostgreSQL or a reader could not hold."""
-    if payload is None:
-        return "{}"
-    if hasattr(payload, "model_dump"):
-        payload = payload.model_dump(mode="json")
-    elif is_dataclass(payload) and not isinstance(payload, type):
-        payload = asdict(payload)
-    if not isinstance(payload, Mapping):
-        raise BadInput("a payload is a JSON object")
     try:
-        text = json.dumps(dict(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(_as_mapping(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"the payload is not JSON: {type(error).__name__}") from error
@@ -197,3 +191,15 @@ def payload_text(payload: Any) -> str:
     if NUL.search(text):
         raise BadInput("the payload holds a NUL, which PostgreSQL cannot store")
     return text
+
+
+def _as_mapping(payload: Any) -> dict[Any, Any]:
+    if payload is None:
+        return {}
+    if hasattr(payload, "model_dump"):
+        payload = payload.model_dump(mode="json")
+    elif is_dataclass(payload) and not isinstance(payload, type):
+        payload = asdict(payload)
+    if not isinstance(payload, Mapping):
+        raise BadInput("a payload is a JSON object")
+    return dict(payload)
