@@ -1,5 +1,6 @@
 """One tick, and what it sent."""
 
+import asyncio
 import json
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -10,6 +11,9 @@ from app import tick
 from app.config import Settings
 from app.jobs.services import Services
 from app.tick import Budget
+
+
+APP = str(Path(tick.__file__).parent)
 
 
 async def tick_once(
@@ -32,6 +36,13 @@ async def tick_once(
     summary = await tick.run(services, budget, source)
     answer: dict[str, Any] = json.loads(json.dumps(summary.as_dict(), allow_nan=False))
     return answer
+
+
+def still_running() -> list[str]:
+    """Name the tasks of the product that are not done: after an answer there is none."""
+    coroutines = [task.get_coro() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    files = [(coroutine, getattr(coroutine, "cr_code", None)) for coroutine in coroutines]
+    return [str(coroutine) for coroutine, code in files if code is not None and APP in code.co_filename]
 
 
 def outbox(settings: Settings) -> list[EmailMessage]:
