@@ -108,6 +108,7 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[Server]:
         process = subprocess.Popen(command, stdout=log, stderr=log, user=run, cwd="/")
         try:
             _await_port(port, process)
+            _await_ready(binaries / "pg_isready", port)
             yield Server("127.0.0.1", port)
         finally:
             process.send_signal(2)
@@ -159,6 +160,16 @@ def _await_port(port: int, process: subprocess.Popen[bytes], seconds: float = 30
             return
         time.sleep(0.05)
     raise RuntimeError("the server did not open its port in time")
+
+
+def _await_ready(pg_isready: Path, port: int, seconds: float = 30.0) -> None:
+    """Return once the server takes connections: its port opens before that, while it is starting up."""
+    until = time.monotonic() + seconds
+    argv = [str(pg_isready), "-h", "127.0.0.1", "-p", str(port), "-q"]
+    while subprocess.run(argv, check=False, cwd="/").returncode != 0:
+        if time.monotonic() > until:
+            raise RuntimeError("the server did not start in time")
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
