@@ -2,7 +2,11 @@
 
     /api/cron/...                  CRON_SECRET or CRON_SECRET_PREVIOUS
     /api/jobs, /api/bookings...    API_TOKEN; without one in the settings these addresses do not exist
+    /admin...                      pages: a session that ADMIN_TOKEN opened; without one they do not exist
     OPEN                           anyone
+
+A page takes no bearer and sends no challenge: its session is looked up behind the guard, where the database is
+known. What can be judged without it is judged here: a page takes a form only from a page of the same origin.
 
 An address with neither a gate nor a place among OPEN stops the start: forgetting one cannot open a door.
 """
@@ -28,10 +32,14 @@ Header = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The addresses below *prefix* and the digests of the tokens that open them; without one they are off."""
+    """The addresses below *prefix* and the digests of the tokens that open them; without one they are off.
+
+    Of pages, the token is asked for by the login form alone.
+    """
 
     prefix: str
     digests: tuple[bytes, ...]
+    is_of_pages: bool = False
 
     def covers(self, path: str) -> bool:
         """Say whether *path* lies behind this gate."""
@@ -41,10 +49,11 @@ class Gate:
         """Raise Refused unless *headers* hold one bearer token that opens this gate."""
         if not self.digests:
             raise Refused(404, "There is nothing at this address.")
-        if not self._opens(_bearer(headers)):
+        if not self.is_of_pages and not self.opens(_bearer(headers)):
             raise Refused(401, "A bearer token that opens this address is needed.", WWW_Authenticate="Bearer")
 
-    def _opens(self, token: bytes) -> bool:
+    def opens(self, token: bytes) -> bool:
+        """Say whether *token* is one of those that open this gate, in the same time for any answer."""
         given, opens = hashlib.sha256(token).digest(), False
         for digest in self.digests:
             # No early return: the time must not tell which token came near.
@@ -56,7 +65,13 @@ def make_gates(settings: Settings) -> tuple[Gate, ...]:
     """Return the gates that *settings* put up."""
     cron = digests_of(_text(settings.cron_secret), _text(settings.cron_secret_previous))
     producers = digests_of(_text(settings.api_token))
-    return (Gate("/api/cron", cron), Gate("/api/jobs", producers), Gate("/api/bookings", producers))
+    operator = digests_of(_text(settings.admin_token))
+    return (
+        Gate("/api/cron", cron),
+        Gate("/api/jobs", producers),
+        Gate("/api/bookings", producers),
+        Gate("/admin", operator, is_of_pages=True),
+    )
 
 
 def _text(secret: SecretStr | None) -> str:
@@ -86,6 +101,11 @@ class Place:
     methods: frozenset[str]
     gate: Gate | None
 
+    @property
+    def is_page(self) -> bool:
+        """Whether this address is for a person's browser: it takes forms, not JSON."""
+        return self.gate is not None and self.gate.is_of_pages
+
 
 def map_places(routes: Sequence[BaseRoute], gates: Sequence[Gate]) -> tuple[Place, ...]:
     """Return the places of *routes*, one an address; RuntimeError for one neither gated nor open."""
@@ -110,3 +130,19 @@ def find_place(places: Sequence[Place], path: str) -> Place:
         if place.pattern.match(path):
             return place
     raise Refused(404, "There is nothing at this address.")
+
+
+def check_same_origin(headers: Iterable[Header]) -> None:
+    """Raise Refused unless the browser says that a page of this very origin sent the request.
+
+    Sec-Fetch-Site decides, and pages cannot forge it. A browser that does not send it must name our host as Origin.
+    """
+    values = {name: value for name, value in headers if name in (b"sec-fetch-site", b"origin", b"host")}
+    site = values.get(b"sec-fetch-site")
+    if site is None:
+        host = values.get(b"host", b"")
+        is_ours = host != b"" and values.get(b"origin", b"").partition(b"://")[2] == host
+    else:
+        is_ours = site == b"same-origin"
+    if not is_ours:
+        raise Refused(403, "A form is taken only from a page of this service, by a browser that says so.")

@@ -18,8 +18,9 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.log import get_logger
-from app.web.bodies import Gone, check_type, parse_json, read_body
-from app.web.gates import Place, find_place
+from app.web.bodies import BODY_BYTES, Gone, check_type, parse_json, read_body
+from app.web.forms import FORM_BYTES, check_form_type, parse_form
+from app.web.gates import Place, check_same_origin, find_place
 from app.web.problems import MEDIA_TYPE, STOPPED, Problem, Refused, problem_for
 
 HEADER_BYTES = 65_536
@@ -57,7 +58,7 @@ class Guard:
             template = place.template
             _check_right(place, scope)
             if scope["method"] in BODY_METHODS:
-                receive = await _take_body(scope, receive)
+                receive = await _take_body(place, scope, receive)
             await self._app(scope, receive, answer)
         except Gone:
             pass  # nobody is left to answer
@@ -126,15 +127,20 @@ def _check_right(place: Place, scope: Scope) -> None:
         place.gate.check(scope["headers"])
     if scope["method"] not in place.methods:
         raise Refused(405, "This address does not take this method.", Allow=", ".join(sorted(place.methods)))
+    if place.is_page and scope["method"] in BODY_METHODS:
+        check_same_origin(scope["headers"])
 
 
-async def _take_body(scope: Scope, receive: Receive) -> Receive:
+async def _take_body(place: Place, scope: Scope, receive: Receive) -> Receive:
     """Read and parse the body, keep its value in *scope*, and return a receive that gives its bytes again."""
     headers = dict(scope["headers"])
-    body = await read_body(receive, headers.get(b"content-length"))
+    limit, check, parse = (
+        (FORM_BYTES, check_form_type, parse_form) if place.is_page else (BODY_BYTES, check_type, parse_json)
+    )
+    body = await read_body(receive, headers.get(b"content-length"), limit)
     if body:
-        check_type(headers.get(b"content-type"))
-        scope[PARSED] = parse_json(body)
+        check(headers.get(b"content-type"))
+        scope[PARSED] = parse(body)
     replayed = False
 
     async def replay() -> Message:
