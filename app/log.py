@@ -4,10 +4,12 @@ Names are `noun.past` (`tick.finished`, `job.dead`). ERROR is for what a person 
 address, a message's text or a token.
 """
 
+import json
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any
 
 from app.config import Settings
@@ -24,6 +26,7 @@ for _name in _ADDED:
     del sys.modules[_name]
 
 MASK = "[secret]"
+URL_PASSWORD = re.compile(r"(\w+://)[^/@\s]+@")
 
 
 def setup_logging(settings: Settings) -> None:
@@ -36,14 +39,14 @@ def setup_logging(settings: Settings) -> None:
                 event[key] = masked(value, secrets)
         return event
 
-    renderer: Any = structlog.processors.JSONRenderer(ensure_ascii=True)
+    renderer: Any = structlog.processors.JSONRenderer(serializer=_as_json)
     if settings.log_format == "console":
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _stamp,
             structlog.processors.format_exc_info,
             mask,
             renderer,
@@ -60,7 +63,39 @@ def masked(text: str, secrets: tuple[str, ...]) -> str:
     """Return *text* with every one of *secrets* and every password inside a URL replaced."""
     for secret in secrets:
         text = text.replace(secret, MASK)
-    return re.sub(r"(\w+://)[^/@\s]+@", rf"\1{MASK}@", text)
+    return URL_PASSWORD.sub(rf"\1{MASK}@", text) if "@" in text else text
+
+
+# One encoder for all lines: json.dumps with any option of its own makes a new one at every call.
+_ENCODER = json.JSONEncoder(default=repr)
+
+
+def _as_json(event: MutableMapping[str, Any], **_options: Any) -> str:
+    return _ENCODER.encode(event)
+
+
+def _stamp(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return event
+
+
+def log_many(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Log many lines, each a level's name and its fields with `event`, through the usual chain but in one write.
+
+    A line for each of 500 jobs that end together would otherwise cost more than the jobs.
+    """
+    settings = structlog.get_config()
+    logger, texts = settings["logger_factory"](), []
+    for level, line in lines:
+        event: Any = line
+        try:
+            for processor in settings["processors"]:
+                event = processor(logger, level, event)
+        except structlog.DropEvent:
+            continue
+        texts.append(event)
+    if texts:
+        logger.info("\n".join(texts))
 
 
 def get_logger() -> Any:

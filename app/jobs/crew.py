@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.db import DATABASE_ERRORS, Connection, Link
 from app.errors import LeaseLost
@@ -19,13 +20,11 @@ from app.jobs.queue import Claimed, Verdict, heartbeat, settle
 from app.jobs.runner import LEASE_LOST, STOPPED, TIMED_OUT, Ending, judge, perform
 from app.jobs.services import Services
 from app.jobs.settler import Settler
-from app.log import get_logger
+from app.log import log_many
 
 CANCEL_GRACE_SECONDS = 0.3
 STOP_GRACE_SECONDS = 5.0
 Report = Callable[[Claimed, str, str | None], None]
-
-log = get_logger()
 
 
 @dataclass(eq=False, slots=True)
@@ -60,10 +59,11 @@ class Crew:
     is_paused: bool = False
     is_over: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     wake: set[asyncio.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.settler = Settler(self.link, self.until)
+        self.settler = Settler(self.link, self.until, self._say)
         self._secrets = self.services.settings.secret_values()
 
     @asynccontextmanager
@@ -135,6 +135,7 @@ class Crew:
             return
         if run.job.is_completed:
             self._settled(run, "done", None)
+            self._say()
         else:
             self._settle(run, judge(run.claimed, run.kind, Ending(run.task.result(), run.cut), self._secrets))
         run.ended(run)
@@ -142,6 +143,7 @@ class Crew:
     def _settle(self, run: Run, verdict: Verdict | None) -> None:
         if verdict is None:
             self._settled(run, "lost", None)
+            self._say()
         else:
             self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
 
@@ -154,12 +156,14 @@ class Crew:
             "kind": run.claimed.kind,
             "attempt": run.claimed.attempts,
             "ran_ms": ran_ms,
+            "error": error,
+            "event": f"job.{outcome}",
         }
-        if outcome == "dead":
-            log.error("job.dead", **line, error=error)
-        else:
-            event = f"job.{outcome}"
-            log.info(event, **line, error=error)
+        self._lines.append(("error" if outcome == "dead" else "info", line))
+
+    def _say(self) -> None:
+        lines, self._lines = self._lines, []
+        log_many(lines)
 
     def _leave_behind(self, run: Run) -> None:
         if run.task is None or run.task.done():
@@ -169,6 +173,7 @@ class Crew:
             f"job {run.claimed.id} of kind {run.claimed.kind} ignored its cancellation and was left behind"
         )
         self._settled(run, "lost", None)
+        self._say()
         run.ended(run)
 
     @asynccontextmanager

@@ -100,20 +100,20 @@ Handler = Callable[[Job], Awaitable[None] | None]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one sort of job runs: its *handler*, *payload* class, *timeout* in seconds and *retry* policy."""
+    """How one sort of job runs: its *handler*, *payload* class, *timeout* in seconds and *retry* policy.
+
+    *is_async* says whether the handler is a coroutine function; a plain one runs in a thread.
+    """
 
     handler: Handler
     payload: Any = None
     timeout: float = TIMEOUT_SECONDS
     retry: Policy = field(default_factory=Exponential)
+    is_async: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_async", iscoroutinefunction(self.handler))
         if not callable(self.handler):
             raise TypeError("a Kind's handler must be a function")
         if not 0 < self.timeout < float("inf"):
             raise ValueError("a Kind's timeout must be more than 0 seconds")
-
-    @property
-    def is_async(self) -> bool:
-        """Whether the handler is a coroutine function; a plain one runs in a thread."""
-        return iscoroutinefunction(self.handler)

@@ -8,16 +8,14 @@ no row matched means that the lease was lost, and then nothing is written.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.db import Connection
 
 ERRORS_KEPT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A row that a claim has leased; *payload* is still text: it is decoded inside the job's own try."""
 
     id: int
@@ -32,8 +30,7 @@ class Claimed:
     late_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """How one run ended: *outcome* is done, retried, dead, snoozed or released; *delay* is in seconds from now."""
 
     id: int
@@ -47,6 +44,7 @@ class Verdict:
 # twice and hand out more than the limit. Queue and priority are equalities, so that each level is one short walk of
 # jobs_claim_idx and rows that are not due are never read; the outer LIMIT stops before the next level is opened. Levels
 # are sorted before they are probed, and rows after they are updated: neither a join nor an UPDATE keeps an order.
+# An expiry is asked for with OR: the planner takes IS NOT FALSE for rare, and would sort the whole backlog each time.
 CLAIM = """
     WITH picked AS MATERIALIZED (
         SELECT due.id
@@ -62,7 +60,7 @@ CLAIM = """
             WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = level.queue
                 AND jobs.priority = level.priority AND jobs.run_at <= now()
                 AND jobs.kind = ANY ($2::text[])
-                AND (jobs.expires_at > now()) IS NOT FALSE
+                AND (jobs.expires_at IS NULL OR jobs.expires_at > now())
             ORDER BY jobs.run_at, jobs.id
             LIMIT $3
             FOR NO KEY UPDATE SKIP LOCKED
@@ -102,7 +100,7 @@ CLAIM_REMINDERS = """
         WHERE jobs.status = 'ready' AND jobs.crashes = 0 AND jobs.queue = 'reminders'
             AND jobs.run_at <= now()
             AND jobs.kind = ANY ($1::text[])
-            AND (jobs.expires_at > now()) IS NOT FALSE
+            AND (jobs.expires_at IS NULL OR jobs.expires_at > now())
         ORDER BY jobs.expires_at, jobs.id
         LIMIT $2
         FOR NO KEY UPDATE SKIP LOCKED
@@ -135,7 +133,7 @@ CLAIM_SUSPECT = """
         WHERE jobs.status = 'ready' AND jobs.crashes > 0 AND jobs.queue = ANY ($1::text[])
             AND jobs.run_at <= now()
             AND jobs.kind = ANY ($2::text[])
-            AND (jobs.expires_at > now()) IS NOT FALSE
+            AND (jobs.expires_at IS NULL OR jobs.expires_at > now())
         ORDER BY jobs.run_at, jobs.id
         LIMIT 1
         FOR NO KEY UPDATE SKIP LOCKED
@@ -158,14 +156,16 @@ async def claim_suspect(
 
 
 def _claimed(rows: Iterable[Any]) -> list[Claimed]:
-    return [Claimed(*row.values()) for row in rows]
+    return [Claimed._make(row.values()) for row in rows]
 
 
+# `|| ''` keeps jobs_lease_idx out of it, here and in SETTLE: while an old snapshot is open somewhere, that index has an
+# entry for every job that ever ran, and the planner would rather walk them all than look up some hundred keys.
 HEARTBEAT = """
     WITH held AS MATERIALIZED (
         SELECT jobs.id
-        FROM unnest($1::text[]::bigint[], $2::text[]::bigint[]) AS lease (id, fence)
-        JOIN jobs ON jobs.id = lease.id AND jobs.fence = lease.fence AND jobs.status = 'running'
+        FROM unnest($1::text::bigint[], $2::text::bigint[]) AS lease (id, fence)
+        JOIN jobs ON jobs.id = lease.id AND jobs.fence = lease.fence AND jobs.status || '' = 'running'
         ORDER BY jobs.id
         FOR NO KEY UPDATE OF jobs
     )
@@ -179,7 +179,8 @@ HEARTBEAT = """
 
 async def heartbeat(connection: Connection, leases: Iterable[tuple[int, int]], lease: float) -> set[int]:
     """Extend all *leases* (id and fence) to *lease* seconds from now; return the ids that are still ours."""
-    ids, fences = _columns(leases)
+    held = list(leases)
+    ids, fences = _array(pair[0] for pair in held), _array(pair[1] for pair in held)
     return {row["id"] for row in await connection.fetch(HEARTBEAT, ids, fences, lease)}
 
 
@@ -188,9 +189,9 @@ async def heartbeat(connection: Connection, leases: Iterable[tuple[int, int]], l
 SETTLE = """
     WITH verdict AS MATERIALIZED (
         SELECT jobs.id, item.outcome, item.delay, item.error
-        FROM unnest($1::text[]::bigint[], $2::text[]::bigint[], $3::text[], $4::text[]::float8[], $5::text[])
+        FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::text[], $4::text::float8[], $5::text[])
             AS item (id, fence, outcome, delay, error)
-        JOIN jobs ON jobs.id = item.id AND jobs.fence = item.fence AND jobs.status = 'running'
+        JOIN jobs ON jobs.id = item.id AND jobs.fence = item.fence AND jobs.status || '' = 'running'
         ORDER BY jobs.id
         FOR NO KEY UPDATE OF jobs
     )
@@ -217,20 +218,19 @@ async def settle(connection: Connection, verdicts: Sequence[Verdict]) -> set[int
     done, dead: finished. retried: ready again after *delay*. snoozed: the same, and the attempt is given back.
     released: ready at once, and the attempt is given back.
     """
-    ids, fences = _columns((verdict.id, verdict.fence) for verdict in verdicts)
+    errors = [verdict.error for verdict in verdicts]
     rows = await connection.fetch(
         SETTLE,
-        ids,
-        fences,
-        [verdict.outcome for verdict in verdicts],
-        [str(verdict.delay) for verdict in verdicts],
-        [verdict.error for verdict in verdicts],
+        _array(verdict.id for verdict in verdicts),
+        _array(verdict.fence for verdict in verdicts),
+        _array(verdict.outcome for verdict in verdicts),
+        _array(verdict.delay for verdict in verdicts),
+        errors if any(errors) else [],  # unnest fills the shorter column with NULL
         ERRORS_KEPT,
     )
     return {row["id"] for row in rows}
 
 
-def _columns(leases: Iterable[tuple[int, int]]) -> tuple[list[str], list[str]]:
-    """Return ids and fences as text: asyncpg would look up bigint[] on every new connection, text[] it knows."""
-    pairs = list(leases)
-    return [str(pair[0]) for pair in pairs], [str(pair[1]) for pair in pairs]
+def _array(values: Iterable[int | float | str]) -> str:
+    """Write numbers, or words of ours, as an array in text: asyncpg would look up bigint[] on every new connection."""
+    return f"{{{','.join(map(str, values))}}}"

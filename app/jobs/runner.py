@@ -8,9 +8,9 @@ import asyncio
 import math
 import threading
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from inspect import isawaitable
+from typing import Any, NamedTuple
 
 from app.jobs.job import Job, Kind, Permanent, RetryAfter, Snooze
 from app.jobs.queue import Claimed, Verdict
@@ -23,8 +23,7 @@ STOPPED = "stop"
 LEASE_LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """What came of a run: the error it raised, if any; *cut* says why we cancelled it, if we did."""
 
     error: BaseException | None

@@ -17,11 +17,15 @@ Counted = Callable[[str], None]
 
 
 class Settler:
-    """The endings of one tick on their way to the database; *until* (monotonic) is when trying again ends."""
+    """The endings of one tick on their way to the database; *until* (monotonic) is when trying again ends.
 
-    def __init__(self, link: Link, until: float | None) -> None:
+    *flushed* is called after each flush, when all of its endings have been counted.
+    """
+
+    def __init__(self, link: Link, until: float | None, flushed: Callable[[], None]) -> None:
         self._link = link
         self._until = until
+        self._flushed = flushed
         self._waiting: list[tuple[Verdict, Counted]] = []
         self._flushing: asyncio.Task[None] | None = None
         self.errors: list[str] = []
@@ -64,6 +68,7 @@ class Settler:
             won = set()
         for verdict, counted in batch:
             counted(verdict.outcome if verdict.id in won else "lost")
+        self._flushed()
 
     async def _settle(self, verdicts: list[Verdict]) -> set[int]:
         """Write until it is certain: the fence makes a second try of a lost answer harmless, its rows just do not match."""
