@@ -23,7 +23,8 @@ LATE_SECONDS = 1800.0
 GAP_SECONDS = 3600.0
 SKIPS = ("cancelled", "moved", "started", "superseded")
 JOB_COUNTS = ("claimed", "done", "retried", "dead", "snoozed", "expired", "lost", "released")
-REMINDER_COUNTS = ("planned", "claimed", "sent", "retried", "failed", "uncertain", "lost", "released")
+REMINDER_COUNTS = ("planned", "claimed", "sent", "retried", "failed", "uncertain")
+REMINDER_RETURNS = ("lost", "released")
 # How a reminder's job ended, in the reminders' own words: what was snoozed goes back without an attempt spent.
 REMINDER_WORDS = {"done": "sent", "dead": "failed", "snoozed": "released"}
 
@@ -190,7 +191,9 @@ class Summary:
             "duration_ms": self.duration_ms,
             "stopped_by": self.stopped_by,
             "jobs": _counts(self.jobs, JOB_COUNTS),
-            "reminders": _counts(self.reminders, REMINDER_COUNTS) | {"skipped": _counts(self.skipped, SKIPS)},
+            "reminders": _counts(self.reminders, REMINDER_COUNTS)
+            | {"skipped": _counts(self.skipped, SKIPS)}
+            | _counts(self.reminders, REMINDER_RETURNS),
             "rescued": self.rescued,
             "crashed": self.crashed,
             "pruned": self.pruned,
