@@ -105,9 +105,9 @@ async def test_a_tick_that_could_not_plan_leaves_what_was_missed_to_the_next(ser
     await tick_once(made)
     await let_pass(conn, 6 * HOUR)
     await book(conn, "b", -HOUR)
-    await conn.execute("ALTER TABLE reminders RENAME TO away")
+    await conn.execute("ALTER TABLE bookings RENAME TO away")
     failed = await tick_once(made)
-    await conn.execute("ALTER TABLE away RENAME TO reminders")
+    await conn.execute("ALTER TABLE away RENAME TO bookings")
 
     summary = await tick_once(made)
 

@@ -1,4 +1,4 @@
-"""A provider on loopback that honours keys as Resend does: a key it has taken is answered again, not delivered again."""
+"""A provider on loopback that honours keys as Resend does: what it has taken under a key it does not deliver again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

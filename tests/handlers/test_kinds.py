@@ -1,8 +1,9 @@
-"""Kinds come from our own dict and from the modules that HANDLER_MODULES names; what does not fit is refused by name."""
+"""Kinds come from our own dict and the modules that HANDLER_MODULES names; what does not fit is refused by name."""
 
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,11 +33,11 @@ def shop(tmp_path, monkeypatch, request):
     return Shop(tmp_path)
 
 
-def kinds_of(*modules: str, is_bounded: bool = True, **settings):
+def kinds_of(*modules: str, is_bounded: bool = True, **settings: Any):
     return load_kinds(Settings(handler_modules=modules, **settings), is_bounded=is_bounded)
 
 
-def problems_of(*modules: str, **settings) -> list[str]:
+def problems_of(*modules: str, **settings: Any) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         kinds_of(*modules, **settings)
     return caught.value.problems

@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
+from app.jobs.services import Services
 from tests.bookings.shelf import DAY, HOUR, book, move, set_status, states_of
+from tests.handlers.provider import Provider
 from tests.tick.ticking import tick_once
 
 
-async def tick_held_at_the_first(made, provider):
+async def tick_held_at_the_first(made: Services, provider: Provider) -> asyncio.Task[dict[str, Any]]:
     """Begin a tick and wait until its first message is under way."""
     ticking = asyncio.create_task(tick_once(made))
     await provider.arrived(1)

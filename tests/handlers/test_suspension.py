@@ -1,4 +1,4 @@
-"""A rate limit, a quota or refused credentials stop the channel, in the database, for every process: no attempt is spent."""
+"""A rate limit, a quota or refused credentials stop the channel, for every process, and spend no attempt."""
 
 from datetime import timedelta
 
@@ -134,7 +134,9 @@ async def test_a_booking_that_starts_while_the_channel_rests_is_shown_as_missed(
     assert summary["attention"] == ["reminders_missed", "channel_suspended"]
 
 
-@pytest.mark.parametrize("refusal", [{"AUTH": "535 5.7.8 no"}, {"GREETING": "421 too busy"}], ids=["login", "throttled"])
+@pytest.mark.parametrize(
+    "refusal", [{"AUTH": "535 5.7.8 no"}, {"GREETING": "421 too busy"}], ids=["login", "throttled"]
+)
 async def test_a_mail_server_that_refuses_us_rests_too(services, conn, refusal):
     async with smtp_server(refusal) as server:
         made = services(email_url=f"smtp://user:password@127.0.0.1:{server.port}?tls=none")

@@ -26,7 +26,7 @@ class BlackHole:
 
     def dsn(self, dsn: str) -> str:
         """Return the address of the database of *dsn*, through here."""
-        name = dsn.rsplit("/", 1)[1].split("?")[0]
+        name = dsn.rpartition("/")[2].partition("?")[0]
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
 
     async def went_dark(self) -> None:

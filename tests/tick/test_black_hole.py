@@ -29,12 +29,11 @@ async def note(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "is_answer_lost"),
+    "silence",
     [(PLAN, False), (CLAIM, False), (CLAIM, True), (SETTLE, False), (SETTLE, True), (RECORD, False)],
 )
-async def test_the_answer_comes_in_time_wherever_the_database_falls_silent(
-    services, conn, dsn, server, trigger, is_answer_lost
-):
+async def test_the_answer_comes_in_time_wherever_the_database_falls_silent(services, conn, dsn, server, silence):
+    trigger, is_answer_lost = silence
     await enqueue(conn, "note.taken")
     async with black_hole(server, trigger=trigger, is_answer_lost=is_answer_lost) as hole:
         database = Database(hole.dsn(dsn))

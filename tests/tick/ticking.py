@@ -12,7 +12,6 @@ from app.config import Settings
 from app.jobs.services import Services
 from app.tick import Budget
 
-
 APP = str(Path(tick.__file__).parent)
 
 
