@@ -43,13 +43,14 @@ def as_bytes(message: Message) -> bytes:
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(message.text)
     mail.add_alternative(message.html, subtype="html")
-    mail.add_attachment(
-        message.ics.encode(),
-        maintype="text",
-        subtype="calendar",
-        filename="invite.ics",
-        params={"method": "PUBLISH", "charset": "utf-8"},
-    )
+    if message.ics:
+        mail.add_attachment(
+            message.ics.encode(),
+            maintype="text",
+            subtype="calendar",
+            filename="invite.ics",
+            params={"method": "PUBLISH", "charset": "utf-8"},
+        )
     _settle_boundaries(mail, message)
     return mail.as_bytes(policy=POLICY)
 

@@ -106,14 +106,15 @@ def as_body(message: Message) -> bytes:
         "content": base64.b64encode(message.ics.encode()).decode(),
         "content_type": "text/calendar",
     }
-    body = {
+    body: dict[str, Any] = {
         "from": message.sender,
         "to": [message.to],
         "subject": message.subject,
         "html": message.html,
         "text": message.text,
-        "attachments": [invitation],
     }
+    if message.ics:
+        body["attachments"] = [invitation]
     return json.dumps(body, separators=(",", ":")).encode()
 
 

@@ -139,3 +139,9 @@ def test_a_message_shows_nothing_of_itself() -> None:
 def test_a_sender_that_is_no_address_is_a_refusal_and_no_crash(sender: str) -> None:
     with pytest.raises(RecipientRefused, match="invalid_sender"):
         as_bytes(letter(sender=sender))
+
+
+def test_a_message_without_an_invitation_has_no_attachment() -> None:
+    mail = parsed(letter(ics=""))
+
+    assert [part.get_filename() for part in mail.iter_attachments()] == []

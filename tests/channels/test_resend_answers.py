@@ -1,13 +1,15 @@
 """What Resend's answers, and its silences, mean for a message."""
 
 import base64
+import json
 
 import pytest
 
 from app.channels import check_channel, open_email
+from app.channels.resend import as_body
 from app.errors import ChannelSuspended, MaybeSent, NotSent, RecipientRefused, SendError
 from tests.channels.http_server import DROP, HANG, answer, http_server
-from tests.channels.messages import LETTER, settings_for
+from tests.channels.messages import LETTER, letter, settings_for
 
 KEY = "re_canary_123"
 LATER = {"retry_after": "7"}
@@ -205,3 +207,7 @@ async def test_the_check_refuses_a_wrong_key() -> None:
     async with http_server(answer(403, {"name": "invalid_api_key"})) as server:
         with pytest.raises(ChannelSuspended):
             await check_channel(settings_for(f"resend://{KEY}@", resend_base_url=server.url))
+
+
+def test_a_message_without_an_invitation_sends_no_attachment() -> None:
+    assert "attachments" not in json.loads(as_body(letter(ics="")))
