@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 from app.db import Connection
-from app.errors import DatabaseUnavailable
+from app.errors import ConfigError, DatabaseUnavailable
 
 HEAD = "0003"
 FOLDER = Path(__file__).resolve().parent.parent / "migrations"
@@ -104,6 +104,10 @@ def _revisions() -> list[str]:
 def _config(text: io.StringIO) -> Any:
     from alembic.config import Config  # noqa: PLC0415 - only a migration pays for Alembic
 
+    if not (FOLDER / "env.py").exists():
+        raise ConfigError(
+            ["The folder migrations/ must lie beside app/: install with pip install -e, or use the image."]
+        )
     config = Config(output_buffer=text)
-    config.set_main_option("script_location", str(FOLDER))
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     return config

@@ -56,7 +56,7 @@ def _greet(dsn: str, host: str, port: int, applied: list[str]) -> None:
         "Tick:",
         f'  curl -X POST -H "Authorization: Bearer {token}" http://{host}:{port}/api/cron/tick',
         "Look into the database from another terminal:",
-        f"  export DATABASE_URL='{dsn}'",
+        f"  export DATABASE_URL='{dsn}' CRON_SECRET=\"{token}\"",
         "  dormouse jobs list",
         "",
     )

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from app.config import Settings, load_settings
 from app.db import Connection, Database
-from app.handlers import load_kinds
+from app.handlers import prepare
 from app.jobs.services import Services
 from app.log import setup_logging
 
@@ -44,7 +44,7 @@ async def open_services(settings: Settings, *, is_bounded: bool = True) -> Async
     Not *is_bounded* is a worker: it has no budget that a kind's timeout could exceed.
     """
     setup_logging(settings)
-    services = Services(settings, open_database(settings), asyncio.Event(), load_kinds(settings, is_bounded=is_bounded))
+    services = Services(settings, open_database(settings), asyncio.Event(), prepare(settings, is_bounded=is_bounded))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, services.stopping.set)

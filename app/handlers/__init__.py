@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from app.bookings.reminders import KIND as REMINDER
+from app.channels import check_email_url
 from app.config import Settings
 from app.errors import ConfigError
 from app.handlers import booking_reminder
@@ -18,6 +19,23 @@ from app.jobs import Kind
 
 HANDLERS = {REMINDER: booking_reminder.KIND}
 OUR_SHARE = 0.6
+
+
+def prepare(settings: Settings, *, is_bounded: bool = True) -> dict[str, Kind]:
+    """Return every kind of a process that starts; raise ConfigError with all that is wrong with mail and handlers."""
+    problems: list[str] = []
+    kinds: dict[str, Kind] = {}
+    try:
+        check_email_url(settings)
+    except ConfigError as error:
+        problems += error.problems
+    try:
+        kinds = load_kinds(settings, is_bounded=is_bounded)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return kinds
 
 
 def load_kinds(settings: Settings, *, is_bounded: bool = True) -> dict[str, Kind]:
