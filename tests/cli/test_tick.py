@@ -79,3 +79,14 @@ async def test_a_handler_module_that_does_not_do_is_2(dormouse: Dormouse, dsn: s
 
     assert ended.code == 2
     assert f"HANDLER_MODULES: {modules}" in ended.err
+
+
+async def test_a_bad_mail_address_stops_it_before_any_attempt_is_spent(dormouse: Dormouse, conn: Any) -> None:
+    await conn.execute("INSERT INTO jobs (kind, queue) VALUES ('booking.reminder', 'reminders')")
+
+    ended = await dormouse("tick", EMAIL_URL="gopher://x", HANDLER_MODULES="nowhere")
+
+    assert ended.code == 2
+    assert "EMAIL_URL" in ended.err
+    assert "HANDLER_MODULES" in ended.err
+    assert await conn.fetchval("SELECT attempts FROM jobs") == 0
