@@ -131,13 +131,15 @@ class Crew:
     def _end(self, run: Run) -> None:
         if run.timer is not None:
             run.timer.cancel()
-        if self.is_over or run.is_left_behind or run.task is None or run.task.cancelled():
+        if self.is_over or run.is_left_behind or run.task is None:
             return
         if run.job.is_completed:
             self._settled(run, "done", None)
             self._say()
         else:
-            self._settle(run, judge(run.claimed, run.kind, Ending(run.task.result(), run.cut), self._secrets))
+            # Cut before its first step, the task itself is cancelled; from then on perform returns what was raised.
+            error = asyncio.CancelledError() if run.task.cancelled() else run.task.result()
+            self._settle(run, judge(run.claimed, run.kind, Ending(error, run.cut), self._secrets))
         run.ended(run)
 
     def _settle(self, run: Run, verdict: Verdict | None) -> None:

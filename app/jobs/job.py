@@ -10,7 +10,7 @@ anything else   failed: the kind's retry policy decides
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -115,5 +115,7 @@ class Kind:
         object.__setattr__(self, "is_async", iscoroutinefunction(self.handler))
         if not callable(self.handler):
             raise TypeError("a Kind's handler must be a function")
+        if isgeneratorfunction(self.handler) or isasyncgenfunction(self.handler):
+            raise TypeError("a Kind's handler must not yield: calling it would run nothing")
         if not 0 < self.timeout < float("inf"):
             raise ValueError("a Kind's timeout must be more than 0 seconds")

@@ -16,7 +16,10 @@ ERRORS_KEPT = 20
 
 
 class Claimed(NamedTuple):
-    """A row that a claim has leased; *payload* is still text: it is decoded inside the job's own try."""
+    """A row that a claim has leased; *payload* is still text: it is decoded inside the job's own try.
+
+    *created_at* is in seconds, as text that no session's time zone changes: the job's keys are made from it.
+    """
 
     id: int
     fence: int
@@ -76,8 +79,8 @@ CLAIM = """
         RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.priority
     )
-    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes, created_at::text,
-        extract(epoch FROM now() - run_at)::float8 AS late_seconds
+    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes,
+        extract(epoch FROM created_at)::text AS created_at, extract(epoch FROM now() - run_at)::float8 AS late_seconds
     FROM leased
     ORDER BY priority DESC, run_at, id
 """
@@ -114,8 +117,8 @@ CLAIM_REMINDERS = """
         RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.expires_at
     )
-    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes, created_at::text,
-        extract(epoch FROM now() - run_at)::float8 AS late_seconds
+    SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes,
+        extract(epoch FROM created_at)::text AS created_at, extract(epoch FROM now() - run_at)::float8 AS late_seconds
     FROM leased
     ORDER BY expires_at, id
 """
@@ -144,7 +147,8 @@ CLAIM_SUSPECT = """
     FROM picked
     WHERE jobs.id = picked.id
     RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
-        jobs.crashes, jobs.created_at::text, extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+        jobs.crashes, extract(epoch FROM jobs.created_at)::text AS created_at,
+        extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
 """
 
 

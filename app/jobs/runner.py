@@ -5,6 +5,7 @@ handler raises, SystemExit and CancelledError included, is an ending of that job
 """
 
 import asyncio
+import contextlib
 import math
 import threading
 from contextvars import copy_context
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 
 from app.jobs.job import Job, Kind, Permanent, RetryAfter, Snooze
 from app.jobs.queue import Claimed, Verdict
-from app.jobs.scrub import error_text, scrub
+from app.jobs.retry import Exponential
+from app.jobs.scrub import error_text, permanent_text
 
 LONGEST_DELAY = 366 * 86_400.0
 
@@ -34,11 +36,9 @@ async def perform(job: Job, kind: Kind, text: str) -> BaseException | None:
     """Decode the payload *text*, run the handler, and return what it raised, None for a good end."""
     try:
         job.payload = decode(kind, text)
-        if kind.is_async:
-            result: Any = kind.handler(job)
+        result: Any = kind.handler(job) if kind.is_async else await _in_thread(kind, job)
+        if isawaitable(result):  # a plain function may hand back a coroutine: without this it would never run
             await result
-        else:
-            await _in_thread(kind, job)
     except BaseException as error:  # noqa: BLE001 - the one catch-all: see the module's docstring
         return error
     return None
@@ -68,30 +68,30 @@ def _where(error: Exception) -> str:
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'payload'} ({item['type']})" for item in found[:5])
 
 
-async def _in_thread(kind: Kind, job: Job) -> None:
-    """Run a plain function in a daemon thread of its own; a cancelled wait still lasts until the thread ends.
+async def _in_thread(kind: Kind, job: Job) -> Any:
+    """Return what a plain function returns in a daemon thread of its own; a cancelled wait lasts until it ends.
 
     A thread cannot be stopped: were its job settled before it ends, a second run could overlap the first.
     """
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
+    ended: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
 
-    def report(error: BaseException | None) -> None:
+    def report(result: Any, error: BaseException | None) -> None:
         if not ended.done():
-            ended.set_result(None) if error is None else ended.set_exception(_Wrapped(error))
+            ended.set_result(result) if error is None else ended.set_exception(_Wrapped(error))
 
     def run() -> None:
-        error: BaseException | None = None
+        result, error = None, None
         try:
-            context.run(kind.handler, job)
+            result = context.run(kind.handler, job)
         except BaseException as raised:  # noqa: BLE001 - handed to the loop, which judges it
             error = raised
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(report, error)
+        with contextlib.suppress(RuntimeError):  # the loop has closed: the process is on its way out
+            loop.call_soon_threadsafe(report, result, error)
 
     threading.Thread(target=run, name=f"job-{job.id}", daemon=True).start()
-    await _until_ended(ended)
+    return await _until_ended(ended)
 
 
 class _Wrapped(Exception):
@@ -100,7 +100,7 @@ class _Wrapped(Exception):
         super().__init__()
 
 
-async def _until_ended(ended: asyncio.Future[None]) -> None:
+async def _until_ended(ended: asyncio.Future[Any]) -> Any:
     was_cancelled = False
     while not ended.done():
         try:
@@ -112,6 +112,7 @@ async def _until_ended(ended: asyncio.Future[None]) -> None:
         raise wrapped.error
     if was_cancelled:
         raise asyncio.CancelledError
+    return ended.result()
 
 
 def judge(claimed: Claimed, kind: Kind, ending: Ending, secrets: tuple[str, ...] = ()) -> Verdict | None:
@@ -126,10 +127,10 @@ def judge(claimed: Claimed, kind: Kind, ending: Ending, secrets: tuple[str, ...]
         return Verdict(claimed.id, claimed.fence, "released")
     if error is None:
         return Verdict(claimed.id, claimed.fence, "done")
-    if isinstance(error, Snooze) and _is_delay(error.delay):
-        return Verdict(claimed.id, claimed.fence, "snoozed", min(error.delay, LONGEST_DELAY))
+    if isinstance(error, Snooze) and _is_delay(getattr(error, "delay", None)):
+        return Verdict(claimed.id, claimed.fence, "snoozed", float(min(error.delay, LONGEST_DELAY)))
     if isinstance(error, Permanent):
-        return Verdict(claimed.id, claimed.fence, "dead", error=scrub(error.reason, secrets))
+        return Verdict(claimed.id, claimed.fence, "dead", error=permanent_text(error, secrets))
     return _failed(claimed, kind, ending, secrets)
 
 
@@ -139,13 +140,23 @@ def _failed(claimed: Claimed, kind: Kind, ending: Ending, secrets: tuple[str, ..
     text = error_text(error, secrets)
     if ending.cut == TIMED_OUT and isinstance(error, asyncio.CancelledError):
         text = f"TimeoutError: it ran longer than {kind.timeout:g} s"
-    delay = kind.retry.delay(failures)
+    delay = _policy_delay(kind, failures)
     if delay is None or failures >= claimed.max_attempts:
         return Verdict(claimed.id, claimed.fence, "dead", error=text)
-    if isinstance(error, RetryAfter) and _is_delay(error.delay):
+    if isinstance(error, RetryAfter) and _is_delay(getattr(error, "delay", None)):
         delay = error.delay
-    return Verdict(claimed.id, claimed.fence, "retried", min(delay, LONGEST_DELAY), text)
+    return Verdict(claimed.id, claimed.fence, "retried", float(min(delay, LONGEST_DELAY)), text)
 
 
-def _is_delay(seconds: float) -> bool:
-    return isinstance(seconds, int | float) and math.isfinite(seconds) and seconds >= 0
+def _policy_delay(kind: Kind, failures: int) -> float | None:
+    """Ask the kind's policy; one that fails itself, or names no possible wait, is replaced by the usual one."""
+    try:
+        delay = kind.retry.delay(failures)
+    except BaseException:  # noqa: BLE001 - a user's code, run where nothing may be raised: the job must end
+        return Exponential().delay(failures)
+    return delay if delay is None or _is_delay(delay) else Exponential().delay(failures)
+
+
+def _is_delay(seconds: Any) -> bool:
+    """Say whether *seconds* is a wait; the comparison comes first, because no int is too large for it."""
+    return isinstance(seconds, int | float) and 0 <= seconds < math.inf

@@ -1,6 +1,7 @@
 """What may be stored of an error: its class and its words, without secrets, addresses and what PostgreSQL refuses."""
 
 import re
+from typing import Any
 
 ERROR_CHARACTERS = 500
 ADDRESS = re.compile(r"[^\s@<>\"'(),;:]+@[^\s@<>\"'(),;:]+\.[^\s@<>\"'(),;:]+")
@@ -16,12 +17,21 @@ UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff]+")
 
 def error_text(error: BaseException, secrets: tuple[str, ...] = ()) -> str:
     """Return `Class: message` of *error*, scrubbed and cut, fit for `last_error`."""
-    name = type(error).__name__
-    try:
-        words = str(error)
-    except Exception as unreadable:  # noqa: BLE001 - a user's __str__ may do anything
-        words = f"its message could not be read ({type(unreadable).__name__})"
+    name, words = type(error).__name__, _words(error)
     return scrub(f"{name}: {words}" if words else name, secrets)
+
+
+def permanent_text(error: BaseException, secrets: tuple[str, ...] = ()) -> str:
+    """Return the reason that *error* gives, whatever a handler has put there, fit for `last_error`."""
+    reason = getattr(error, "reason", None)
+    return scrub(_words(error if reason is None else reason), secrets) or type(error).__name__
+
+
+def _words(thing: Any) -> str:
+    try:
+        return str(thing)
+    except BaseException as unreadable:  # noqa: BLE001 - a user's __str__ may do anything, and the job must end
+        return f"its message could not be read ({type(unreadable).__name__})"
 
 
 def scrub(text: str, secrets: tuple[str, ...] = ()) -> str:

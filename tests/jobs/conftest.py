@@ -1,4 +1,4 @@
-"""Connections beside the test's own, past any pooler: what must hold a transaction open must not hold its few places."""
+"""Connections beside the test's own, past any pooler: a transaction held open must not hold one of its few places."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from app import tick
@@ -130,6 +130,18 @@ WAITERS = """
 
 async def until_waiting(watcher: Connection, count: int = 1) -> None:
     """Return once *count* sessions of this database wait for a lock, as *watcher* sees it."""
-    async with asyncio.timeout(20):
-        while await watcher.fetchval(WAITERS) < count:
+
+    async def are_waiting() -> bool:
+        waiting: int = await watcher.fetchval(WAITERS)
+        return waiting >= count
+
+    await until(are_waiting)
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Ask the database again and again until it *is_so*, for half a minute at most."""
+    async with asyncio.timeout(30):
+        while True:
+            if await is_so():
+                return
             await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pydantic
 
@@ -56,7 +57,7 @@ async def test_a_job_has_the_defaults_of_its_table(conn):
 
 async def test_all_that_is_said_of_a_job_is_kept_by_either_way_in(conn):
     at, until = datetime(2031, 5, 6, 7, 8, 9, 123456, UTC), datetime(2031, 5, 7, tzinfo=timezone(timedelta(hours=7)))
-    said = {"queue": "video", "priority": 1, "run_at": at, "expires_at": until, "max_attempts": 3}
+    said: dict[str, Any] = {"queue": "video", "priority": 1, "run_at": at, "expires_at": until, "max_attempts": 3}
     payload = {"ümlaut": "ไทย 🐁", "deep": [1, 2.5, None, True, {"x": 2**63}], "quote": '\\u0000 \\ "'}
 
     one = await enqueue(conn, "toy", payload, dedupe_key="a", **said)
@@ -71,7 +72,8 @@ async def test_all_that_is_said_of_a_job_is_kept_by_either_way_in(conn):
 async def test_a_payload_may_be_a_mapping_a_dataclass_or_a_model(conn):
     at = datetime(2031, 5, 6, tzinfo=UTC)
 
-    ids = [(await enqueue(conn, "toy", thing)).id for thing in ({}, Avatar(7), Welcome(name="Ada", at=at))]
+    things: list[Any] = [{}, Avatar(7), Welcome(name="Ada", at=at)]
+    ids = [(await enqueue(conn, "toy", thing)).id for thing in things]
 
     payloads = [(await row_of(conn, job_id))["payload"] for job_id in ids]
     assert payloads == [{}, {"user_id": 7}, {"name": "Ada", "at": "2031-05-06T00:00:00Z"}]
