@@ -3,6 +3,8 @@
 One frozen object, read once from the environment and passed down. Nothing else reads the environment.
 """
 
+import importlib.util
+import os
 import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
@@ -28,6 +30,9 @@ HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%\w+)?\]|[^\[\]:#@]*)(:\d{1,5})?")
 OFFSET_UNITS = {"m": 60, "h": 3600, "d": 86400}
 OFFSET_MAX = timedelta(days=366)
 SECRETS = ("cron_secret", "cron_secret_previous", "admin_token", "api_token")
+WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(:\d{1,5})?(/[^\s]*)?", re.IGNORECASE)
+ALERT_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*")
+BETWEEN_URLS = re.compile(r"[\s,]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 
 
 class Settings(BaseSettings):
@@ -128,6 +133,35 @@ class Settings(BaseSettings):
             return value.strip() or None
         return value
 
+    @field_validator("alert_urls")
+    @classmethod
+    def _alert_addresses(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        for number, url in enumerate(split_urls(value.get_secret_value()), 1):
+            if not ALERT_ADDRESS.fullmatch(url):
+                raise ValueError(f"address {number} cannot be read: the form is service://…, with commas between them")
+        if importlib.util.find_spec("apprise") is None:
+            raise ValueError("needs apprise, which is not installed: pip install 'dormouse[alerts]'")
+        return value
+
+    @field_validator("heartbeat_url")
+    @classmethod
+    def _heartbeat_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            check_web_address(value.get_secret_value())
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _public_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        check_web_address(value.strip())
+        if "?" in value or "#" in value:
+            raise ValueError("is the address of the service alone: no ? and no #")
+        return value.strip().rstrip("/")
+
     @field_validator(*SECRETS)
     @classmethod
     def _strong(cls, value: SecretStr | None) -> SecretStr | None:
@@ -167,7 +201,8 @@ class Settings(BaseSettings):
     def secret_values(self) -> tuple[str, ...]:
         """Return every secret text in force, for scrubbing what is stored or logged."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        texts = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        return (*texts, *(split_urls(self.alert_urls.get_secret_value()) if self.alert_urls else ()))
 
 
 def load_settings(*required: str, **overrides: Any) -> Settings:
@@ -178,11 +213,16 @@ def load_settings(*required: str, **overrides: Any) -> Settings:
     try:
         settings = Settings(**overrides)
     except ValidationError as error:
-        raise ConfigError([_sentence(item["loc"], item["msg"]) for item in error.errors()]) from None
+        problems = [_sentence(item["loc"], item["msg"]) for item in error.errors()]
+        raise ConfigError(problems + [_missing(name) for name in required if _is_absent(name, overrides)]) from None
     missing = [name for name in required if getattr(settings, name.lower()) is None]
     if missing:
         raise ConfigError([_missing(name) for name in missing])
     return settings
+
+
+def _is_absent(name: str, overrides: dict[str, Any]) -> bool:
+    return overrides.get(name.lower()) is None and not os.environ.get(name, "").strip()
 
 
 def parse_offsets(text: str) -> tuple[timedelta, ...]:
@@ -199,6 +239,17 @@ def parse_offsets(text: str) -> tuple[timedelta, ...]:
     if not found:
         raise ValueError("name at least one offset, such as 24h")
     return tuple(sorted(found, reverse=True))
+
+
+def split_urls(text: str) -> list[str]:
+    """Return the URLs of *text*: a comma parts them only where a new one begins, for one may hold commas itself."""
+    return [url for url in BETWEEN_URLS.split(text.strip().strip(",")) if url]
+
+
+def check_web_address(url: str) -> None:
+    """Raise ValueError unless *url* is http or https with a host; the message does not repeat it."""
+    if not WEB_ADDRESS.fullmatch(url):
+        raise ValueError("must be an address such as https://host/path, without a user and without spaces")
 
 
 def refuse_weak(secret: str) -> None:

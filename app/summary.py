@@ -111,12 +111,13 @@ class Summary:
             self.reminders[REMINDER_WORDS.get(outcome, outcome)] += 1
 
     def absorb(self, other: "Summary") -> None:
-        """Add what *other* has counted of claims and ends."""
+        """Add what *other* has counted of claims and ends, and what has failed."""
         self.jobs.update(other.jobs)
         self.reminders.update(other.reminders)
         self.skipped.update(other.skipped)
         self.missed += other.missed
         self.late_seconds += other.late_seconds
+        self.errors += other.errors
 
     def crash(self, queue: str) -> None:
         """Count a job that was buried because its process died too often."""
@@ -126,6 +127,11 @@ class Summary:
     def fail(self, section: str, reason: str) -> None:
         """Report a section that failed, in words that hold no personal data."""
         self.errors.append({"section": section, "error": reason})
+
+    def fail_once(self, section: str, reason: str) -> None:
+        """Report a section that failed, unless it was reported with these words before."""
+        if {"section": section, "error": reason} not in self.errors:
+            self.fail(section, reason)
 
     def finish(self, seconds: float, round_trips: int) -> None:
         """Close the books."""

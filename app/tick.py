@@ -1,13 +1,12 @@
 """The tick: one bounded call that does what is due and says what it did.
 
-    survey -> rescue -> expire -> plan -> both lanes, then the suspects -> prune -> record -> Summary
+    survey -> rescue -> expire -> plan -> both lanes, then the suspects -> prune -> alert -> record -> Summary
 
 Each section is isolated: one that fails is reported and the rest still run. The deadline is a promise: a watch beside
 the story cuts every connection and answers with what is known by then.
 """
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,17 +15,20 @@ from functools import partial
 
 import asyncpg
 
+from app.alerts import Teller
 from app.bookings import reminders
 from app.channels.suspension import suspended
 from app.db import DATABASE_ERRORS, Connection, Link, is_transient
 from app.errors import DatabaseUnavailable, SchemaBehind
 from app.handlers import fit_ours
+from app.heartbeat import Heartbeat
 from app.jobs import queue, sweep
 from app.jobs.browse import Survey, survey
 from app.jobs.crew import Crew
 from app.jobs.pump import Counts, Lane
 from app.jobs.services import Services
 from app.log import get_logger
+from app.record import record
 from app.summary import Budget, Summary
 
 __all__ = ["Budget", "Summary", "run"]
@@ -37,6 +39,7 @@ SWEEP_LIMIT = 1000
 PRUNE_LIMIT = 1000
 ANSWER_SLACK_SECONDS = 0.8
 CUT_SECONDS = 0.1
+PING_SLACK_SECONDS = 0.9
 STOP_ORDER = ("shutdown", "deadline", "batch", "empty")
 
 log = get_logger()
@@ -49,6 +52,9 @@ async def run(services: Services, budget: Budget, source: str = "api") -> Summar
     tables are not ours; in both cases nothing was done. The answer comes within budget.seconds + 1 s.
     """
     tick = Tick(services, budget, source)
+    heartbeat = Heartbeat(services.settings, tick.summary, tick.until and tick.until + PING_SLACK_SECONDS)
+    if not budget.is_dry_run:
+        heartbeat.start()
     story = asyncio.create_task(tick.story())
     try:
         await asyncio.wait({story}, timeout=None if budget.seconds is None else budget.seconds + ANSWER_SLACK_SECONDS)
@@ -57,13 +63,16 @@ async def run(services: Services, budget: Budget, source: str = "api") -> Summar
         if is_cut:
             tick.link.terminate()
             story.cancel()
+            heartbeat.stop()
     if is_cut:
         tick.summary.fail("deadline", "the database did not answer in time; what was running was left to its lease")
         tick.summary.stopped_by = "deadline"
         await asyncio.wait({story}, timeout=CUT_SECONDS)  # nothing runs on after the answer
-    else:
-        story.result()
+    elif (error := story.exception()) is not None:
+        await heartbeat.finish(has_failed=True)
+        raise error
     tick.finish()
+    await heartbeat.finish()
     return tick.summary
 
 
@@ -84,6 +93,8 @@ class Tick:
         if self.budget.seconds is not None:
             self.kinds = fit_ours(self.kinds, self.budget.seconds)
         self.survey: Survey | None = None
+        self.teller = Teller(settings, self.link, self.until)
+        self._is_untold = False
 
     async def story(self) -> None:
         """Tell the tick from beginning to end; each step keeps to its own failures."""
@@ -92,7 +103,8 @@ class Tick:
             self.summary.look(found)
             return
         await self.sweep(found)
-        await self._lanes(found)
+        # What was left untold is told beside the lanes: a tick that is always at its deadline tells it all the same.
+        await asyncio.gather(self._lanes(found), self._tell())
         await self.close(found)
 
     async def sweep(self, found: Survey) -> None:
@@ -111,6 +123,7 @@ class Tick:
             await self._section("backlog", self._last_look)
         else:
             self.summary.look(found)
+        await self._tell()
         await self._section("record", self._record)
 
     async def first_look(self) -> Survey:
@@ -134,10 +147,12 @@ class Tick:
     async def _survey(self) -> Survey:
         keep = self.services.settings.done_retention_days * 86_400
         async with self.link.acquire(is_checked=False) as connection:
-            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep)
+            sinks = [sink.name for sink in self.teller.sinks]
+            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=sinks)
         if self.survey is None:
             self.summary.begin(found)
         self.survey = found
+        self._is_untold = self._is_untold or found.has_alerts
         return found
 
     async def _section(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
@@ -167,6 +182,7 @@ class Tick:
         async with self.link.acquire() as connection:
             planned = await reminders.plan(connection, settings.reminder_offsets, [EMAIL], self.budget.reminders)
         self.summary.plan(planned, self.budget.reminders)
+        self._is_untold = self._is_untold or planned.has_untold
 
     async def _lanes(self, found: Survey) -> None:
         """Run both lanes side by side and then, alone, what has crashed before."""
@@ -256,6 +272,18 @@ class Tick:
         if self.summary.reminders["released"]:
             async with self.link.acquire() as connection:
                 self.summary.suspended = await suspended(connection)
+        self._is_untold = self._is_untold or self.summary.missed > 0 or bool(self.summary.suspended)
+
+    async def _tell(self) -> None:
+        """Tell what is untold by what was seen so far."""
+        if not self._is_untold or not self.teller.sinks or self.services.stopping.is_set():
+            return
+        self._is_untold = False
+        kinds = self.survey.unknown_kinds if self.survey else {}
+        await self._section("alert", partial(self.teller.tell, kinds))
+        self.summary.alerted = self.teller.told
+        if self.teller.untaken:
+            self.summary.fail_once("alert", "an address of ALERT_URLS took no message: it hears it at the next tick")
 
     async def _record(self) -> None:
         self.finish(extra_trips=1)
@@ -265,18 +293,6 @@ class Tick:
     def finish(self, extra_trips: int = 0) -> None:
         """Close the summary: duration and round trips are read now."""
         self.summary.finish(time.monotonic() - self.started, self.link.round_trips + extra_trips)
-
-
-RECORD = """
-    INSERT INTO ticks (id, started_at, finished_at, source, summary)
-    VALUES ($1::text::uuid, $2, clock_timestamp(), $3, $4::text::jsonb)
-"""
-
-
-async def record(connection: Connection, summary: Summary) -> None:
-    """Leave the tick's row behind."""
-    text = json.dumps(summary.as_dict())
-    await connection.execute(RECORD, summary.tick_id, summary.started_at, summary.source, text)
 
 
 async def _claim_suspect(

@@ -21,7 +21,8 @@ KIND = "booking.reminder"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What planning did: reminders *planned* with their jobs, *superseded* by a nearer offset, *missed* because the
-    booking started unreminded, *cancelled* with their jobs; and when the next one is due."""
+    booking started unreminded, *cancelled* with their jobs; when the next one is due; the channels that are
+    *suspended*; and whether a missed booking or a suspension is on record that nobody was told of."""
 
     planned: int
     superseded: int
@@ -29,6 +30,7 @@ class Planned:
     cancelled: int
     next_due_at: datetime | None
     suspended: list[str]
+    has_untold: bool
 
 
 # open: every (booking, offset) that may be owed now. owed: those whose hour has come, the nearest offset marked.
@@ -169,7 +171,16 @@ PLAN = """
                 ORDER BY bookings.starts_at LIMIT 1
             ) AS next
         ) AS next_due_at,
-        ARRAY(SELECT name FROM channels WHERE suspended_until > now() ORDER BY name) AS suspended
+        ARRAY(SELECT name FROM channels WHERE suspended_until > now() ORDER BY name) AS suspended,
+        EXISTS (
+            SELECT 1 FROM reminders
+            WHERE status = 'skipped' AND reason = 'started' AND alerted_at IS NULL
+                AND starts_at > now() - interval '7 days'
+        )
+        OR EXISTS (
+            SELECT 1 FROM channels
+            WHERE suspended_until > now() AND alerted_until IS DISTINCT FROM suspended_until
+        ) AS has_untold
 """
 
 

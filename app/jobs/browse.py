@@ -1,6 +1,7 @@
 """Looking at jobs: nothing here changes a row, and nothing scans without a cap."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -62,14 +63,15 @@ def job_row(row: Any) -> JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a tick finds, or leaves: what there is to sweep, what is due, and what nobody here can run.
+    """What a tick finds, or leaves: what there is to sweep and to tell, what is due, and what nobody here can run.
 
-    Counts stop at 1,000 for each queue and priority; *is_capped* says that one of them did.
+    Counts stop at a cap for each queue and priority; *is_capped* says that one of them did.
     """
 
     has_leases_over: bool
     has_late: bool
     has_old: bool
+    has_alerts: bool
     due: int
     reminders_due: int
     runnable_due: int
@@ -139,6 +141,20 @@ SURVEY = """
             SELECT 1 FROM jobs
             WHERE status IN ('done', 'cancelled', 'expired') AND finished_at < now() - make_interval(secs => $4)
         ) AS has_old,
+        cardinality($5::text[]) > 0 AND (
+            EXISTS (
+                SELECT 1 FROM alerts
+                WHERE told_at IS NULL AND sink = ANY ($5) AND (claimed_until <= now()) IS NOT FALSE
+            )
+            OR EXISTS (SELECT 1 FROM jobs WHERE status = 'dead' AND alerted_fence IS DISTINCT FROM fence)
+            OR EXISTS (
+                SELECT 1 FROM stranger
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM alerted_kinds
+                    WHERE alerted_kinds.kind = stranger.kind AND seen_at >= now() - interval '1 day'
+                )
+            )
+        ) AS has_alerts,
         count(*) FILTER (WHERE due.queue <> 'reminders') AS due,
         count(*) FILTER (WHERE due.queue = 'reminders') AS reminders_due,
         count(*) FILTER (WHERE due.queue = ANY ($1) AND due.kind = ANY ($2)) AS runnable_due,
@@ -163,9 +179,17 @@ SURVEY = """
 """
 
 
-async def survey(connection: Connection, queues: list[str], kinds: list[str], keep_seconds: float) -> Survey:
-    """Look once, in one statement, at all that a tick must know of the queue; *queues* and *kinds* are ours."""
-    row = await connection.fetchrow(SURVEY, queues, kinds, COUNT_CAP, keep_seconds)
+async def survey(
+    connection: Connection,
+    queues: list[str],
+    kinds: list[str],
+    keep_seconds: float,
+    *,
+    sinks: Sequence[str] = (),
+    cap: int = COUNT_CAP,
+) -> Survey:
+    """Look once, in one statement, at all that a tick must know; *queues* and *kinds* are ours, *sinks* hear alerts."""
+    row = await connection.fetchrow(SURVEY, queues, kinds, cap, keep_seconds, list(sinks))
     assert row is not None  # noqa: S101 - an aggregate without GROUP BY returns one row
     values = dict(row.items())
     for name in ("unknown_kinds", "unserved_queues"):

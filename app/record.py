@@ -1,0 +1,53 @@
+"""What a tick leaves behind: its row, and its counts added to the sums that outlive every process.
+
+Summary -> ticks (kept for 90 days) + tick_totals (kept for ever), in one statement
+"""
+
+import json
+from collections.abc import Iterator
+
+from app.db import Connection
+from app.summary import Summary
+
+# The sums are locked in the order of their names: two ticks never wait for each other in a circle.
+RECORD = """
+    WITH old AS MATERIALIZED (
+        SELECT id
+        FROM ticks
+        WHERE started_at < now() - interval '90 days'
+        ORDER BY started_at
+        LIMIT 100
+        FOR UPDATE SKIP LOCKED
+    ),
+    gone AS (
+        DELETE FROM ticks USING old WHERE ticks.id = old.id
+    ),
+    added AS (
+        INSERT INTO tick_totals AS held (name, value)
+        SELECT name, number::bigint
+        FROM unnest($5::text[], $6::text[]) AS counted (name, number)
+        ORDER BY name
+        ON CONFLICT (name) DO UPDATE
+        SET value = held.value + EXCLUDED.value
+    )
+    INSERT INTO ticks (id, started_at, finished_at, source, summary)
+    VALUES ($1::text::uuid, $2, clock_timestamp(), $3, $4::text::jsonb)
+"""
+
+
+async def record(connection: Connection, summary: Summary) -> None:
+    """Leave the tick's row behind and add up what it counted."""
+    text, counts = json.dumps(summary.as_dict()), dict(_counts(summary))
+    names, numbers = list(counts), [str(number) for number in counts.values()]
+    await connection.execute(RECORD, summary.tick_id, summary.started_at, summary.source, text, names, numbers)
+
+
+def _counts(summary: Summary) -> Iterator[tuple[str, int]]:
+    """Name what is not zero; `ticks` always counts."""
+    yield "ticks", 1
+    lanes = {"jobs": summary.jobs, "reminders": summary.reminders, "reminders.skipped": summary.skipped}
+    for lane, counts in lanes.items():
+        yield from ((f"{lane}.{name}", number) for name, number in counts.items() if number)
+    rest = {"rescued": summary.rescued, "crashed": summary.crashed, "pruned": summary.pruned}
+    rest |= {"alerted": summary.alerted, "errors": len(summary.errors)}
+    yield from ((name, number) for name, number in rest.items() if number)
