@@ -9,6 +9,8 @@ from app.jobs.lists import Filter, match_jobs
 
 BULK = 1000
 
+# locked_until is set too: the CHECKs are asked of the row as this statement first saw it, running perhaps, before the
+# wait for its lock brings in the row as it stands.
 CANCEL = """
     WITH found AS (
         SELECT id, status
@@ -18,7 +20,7 @@ CANCEL = """
     ),
     moved AS (
         UPDATE jobs
-        SET status = 'cancelled', finished_at = now()
+        SET status = 'cancelled', locked_until = NULL, finished_at = now()
         FROM found
         WHERE jobs.id = found.id AND found.status = 'ready'
         RETURNING jobs.id
@@ -43,7 +45,7 @@ REQUEUE = """
     ),
     moved AS (
         UPDATE jobs
-        SET status = 'ready', run_at = now(), attempts = 0, crashes = 0, finished_at = NULL
+        SET status = 'ready', locked_until = NULL, run_at = now(), attempts = 0, crashes = 0, finished_at = NULL
         FROM found
         WHERE jobs.id = found.id AND found.status = 'dead'
         RETURNING jobs.id
