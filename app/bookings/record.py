@@ -18,18 +18,23 @@ FREEZE = """
         AND reminders.channel = $4 AND reminders.status NOT IN ('sent', 'skipped')
         AND bookings.id = reminders.booking_id AND bookings.status = 'confirmed'
         AND bookings.starts_at = reminders.starts_at AND bookings.starts_at > now()
+        AND ($6 OR reminders.reason IS DISTINCT FROM 'sending')
     RETURNING reminders.rendered::text
 """
 
 
-async def freeze(connection: Connection, key: ReminderKey, rendered: dict[str, Any]) -> dict[str, Any] | None:
+async def freeze(
+    connection: Connection, key: ReminderKey, rendered: dict[str, Any], *, may_repeat: bool
+) -> dict[str, Any] | None:
     """Keep *rendered* as what every attempt sends, and return what is kept: the first to write it wins.
 
     The reminder is marked as being sent: until `mark_sent`, `mark_unsent` or `close`, nobody knows whether it was.
-    None when the booking has moved, was cancelled or has started since it was read.
+    None when the booking has moved, was cancelled or has started since it was read, or when another attempt is sending
+    and this one may not be the second: not *may_repeat*.
     """
     text = json.dumps(rendered, ensure_ascii=False)
-    kept = await connection.fetchval(FREEZE, key.booking_id, key.starts_at, key.remind_before, key.channel, text)
+    values = (key.booking_id, key.starts_at, key.remind_before, key.channel, text, may_repeat)
+    kept = await connection.fetchval(FREEZE, *values)
     return None if kept is None else json.loads(kept)
 
 

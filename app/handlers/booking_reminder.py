@@ -55,9 +55,9 @@ async def remind(job: Job) -> None:
     channel = open_email(settings)
     if owed.was_sending and must_hold(channel, settings):
         await _hold(job, key, "an earlier attempt ended while the message was on its way")
-    message = await _frozen(job, key, owed)
+    message = await _frozen(job, key, owed, may_repeat=not must_hold(channel, settings))
     if message is None:
-        raise Snooze(0, "the booking changed a moment ago")
+        raise Snooze(0, "the booking or its reminder changed a moment ago")
     await _send(job, key, channel, message, owed)
 
 
@@ -78,8 +78,8 @@ def must_hold(channel: Channel, settings: Settings) -> bool:
     return settings.ambiguous_send == "hold" and not channel.honours_key
 
 
-async def _frozen(job: Job, key: ReminderKey, owed: Owed) -> Message | None:
-    """Return the message that every attempt sends, None when the booking has changed since it was read."""
+async def _frozen(job: Job, key: ReminderKey, owed: Owed, *, may_repeat: bool) -> Message | None:
+    """Return the message that every attempt sends, None when what was read has changed since."""
     from app.bookings.render import render_reminder  # noqa: PLC0415 - an empty tick must not pay for Babel and Jinja
 
     settings, booking = job.services.settings, owed.booking
@@ -99,7 +99,7 @@ async def _frozen(job: Job, key: ReminderKey, owed: Owed) -> Message | None:
             await _refuse(job, key, owed, str(error))
         rendered = message.as_json()
     async with job.services.database.acquire() as connection:
-        kept = await record.freeze(connection, key, rendered)
+        kept = await record.freeze(connection, key, rendered, may_repeat=may_repeat)
     return None if kept is None else Message.from_json(kept)
 
 
