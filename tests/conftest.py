@@ -4,6 +4,7 @@ server (one a run) -> template database (migrated once) -> dsn (a clone a test) 
 """
 
 import asyncio
+import compileall
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,6 +23,12 @@ from app.migrate import migrate
 from tests.servers import Server, start_server
 
 CRON_SECRET = "tick-" + secrets.token_hex(24)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the product once, as its image does: each of the many programs started here would do it anew."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir("app", quiet=2)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
