@@ -25,14 +25,14 @@ from app.errors import ConfigError
 from app.handlers import load_kinds
 from app.jobs.services import Services
 from app.log import setup_logging
-from app.web import bookings, cron, health, jobs
+from app.web import admin, bookings, cron, health, jobs
 from app.web.gates import make_gates, map_places
 from app.web.guard import Guard
 from app.web.problems import answer_problem
 
 CLOSE_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ROUTERS = (cron.router, health.router, jobs.router, bookings.router)
+ROUTERS = (cron.router, health.router, jobs.router, bookings.router, admin.router)
 
 
 class UnstartableError(ConfigError, SystemExit):
