@@ -18,21 +18,29 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from app.channels import check_email_url
 from app.config import Settings, load_settings
 from app.db import Database
 from app.errors import ConfigError
-from app.handlers import load_kinds
+from app.handlers import prepare
 from app.jobs.services import Services
 from app.log import setup_logging
-from app.web import admin, bookings, cron, health, jobs
+from app.web import admin, bookings, cron, health, jobs, metrics, operator, status
 from app.web.gates import make_gates, map_places
 from app.web.guard import Guard
 from app.web.problems import answer_problem
 
 CLOSE_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ROUTERS = (cron.router, health.router, jobs.router, bookings.router, admin.router)
+ROUTERS = (
+    cron.router,
+    health.router,
+    jobs.router,
+    bookings.router,
+    admin.router,
+    status.router,
+    operator.router,
+    metrics.router,
+)
 
 
 class UnstartableError(ConfigError, SystemExit):
@@ -58,7 +66,6 @@ def _create(settings: Settings) -> FastAPI:
     if settings.cron_secret is None:
         raise ConfigError(["CRON_SECRET is not set: make one with openssl rand -hex 32."])
     setup_logging(settings)
-    check_email_url(settings)
     services = _make_services(settings)
     app = FastAPI(
         title="Dormouse",
@@ -81,7 +88,7 @@ def _create(settings: Settings) -> FastAPI:
 
 def _make_services(settings: Settings) -> Services:
     database = Database(settings.dsn, pool_max=settings.pool_max, connect_timeout=settings.connect_timeout_seconds)
-    return Services(settings, database, asyncio.Event(), load_kinds(settings))
+    return Services(settings, database, asyncio.Event(), prepare(settings))
 
 
 @contextlib.asynccontextmanager

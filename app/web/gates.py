@@ -2,6 +2,8 @@
 
     /api/cron/...                  CRON_SECRET or CRON_SECRET_PREVIOUS
     /api/jobs, /api/bookings...    API_TOKEN; without one in the settings these addresses do not exist
+    /api/cron/status               any of the tokens that are set
+    /api/admin..., /metrics        ADMIN_TOKEN; without one they do not exist
     /admin...                      pages: a session that ADMIN_TOKEN opened; without one they do not exist
     OPEN                           anyone
 
@@ -71,7 +73,15 @@ def make_gates(settings: Settings) -> tuple[Gate, ...]:
         Gate("/api/jobs", producers),
         Gate("/api/bookings", producers),
         Gate("/admin", operator, is_of_pages=True),
+        Gate("/api/admin", operator),
+        Gate("/metrics", operator),
+        Gate("/api/cron/status", tuple({*cron, *producers, *operator})),
     )
+
+
+def gate_of(gates: Iterable[Gate], path: str) -> Gate | None:
+    """Return the gate before *path*: of those that cover it, the one with the longest prefix."""
+    return max((gate for gate in gates if gate.covers(path)), key=lambda gate: len(gate.prefix), default=None)
 
 
 def _text(secret: SecretStr | None) -> str:
@@ -115,7 +125,7 @@ def map_places(routes: Sequence[BaseRoute], gates: Sequence[Gate]) -> tuple[Plac
             str(getattr(route, "path", "")),
             getattr(route, "methods", None) or {"GET", "HEAD"},
         )
-        gate = next((gate for gate in gates if gate.covers(template)), None)
+        gate = gate_of(gates, template)
         if gate is None and template not in OPEN:
             raise RuntimeError(f"{template} has no gate: name one in app/web/gates.py, or name it in OPEN")
         known = places[template].methods if template in places else frozenset()

@@ -15,8 +15,14 @@ from tests.web.conftest import API, API_TOKEN, CRON, CRON_SECRET, bearer
 DSN = "postgresql://nobody@127.0.0.1:1/none"
 ADMIN_TOKEN = "admin-" + "a" * 40
 TOKENS = {"none": {}, "wrong": bearer("w" * 46), "tick": CRON, "api": API, "operator": bearer(ADMIN_TOKEN)}
-OPENED_BY = {"/livez": set(TOKENS), "/readyz": set(TOKENS), "/api/cron/tick": {"tick"}}
-PRODUCERS = {"api"}
+OPENED_BY = {
+    "/livez": set(TOKENS),
+    "/readyz": set(TOKENS),
+    "/api/cron/tick": {"tick"},
+    "/api/cron/status": {"tick", "api", "operator"},
+    "/metrics": {"operator"},
+}
+PRODUCERS, OPERATORS = {"api"}, {"operator"}
 
 
 def make(settings: Callable[..., Settings], **overrides: object) -> FastAPI:
@@ -42,13 +48,25 @@ async def test_each_token_opens_its_own_routes_and_no_other(settings: Callable[.
         for path, method in calls:
             answer = await client.request(method, path.replace("{booking_id:path}", "b-1"), headers=TOKENS[holder])
 
-            is_open = holder in OPENED_BY.get(path, PRODUCERS)
+            is_open = holder in OPENED_BY.get(path, OPERATORS if path.startswith("/api/admin/") else PRODUCERS)
             assert (answer.status_code != 401) == is_open, (path, method, answer.status_code)
 
 
 def is_page(path: str) -> bool:
     """Say whether *path* is a page: it takes no bearer, a session opens it."""
     return path == "/admin" or path.startswith("/admin/")
+
+
+async def test_without_an_admin_token_the_operators_addresses_do_not_exist(settings: Callable[..., Settings]) -> None:
+    async with open_client(make(settings, admin_token=None)) as client:
+        answers = [
+            await client.get("/metrics", headers=CRON),
+            await client.get("/api/admin/jobs", headers=API),
+            await client.post("/api/admin/jobs/1/requeue", headers=bearer(ADMIN_TOKEN)),
+            await client.get("/api/cron/status", headers=bearer(ADMIN_TOKEN)),
+        ]
+
+    assert [answer.status_code for answer in answers] == [404, 404, 404, 401]
 
 
 async def test_without_an_api_token_its_routes_do_not_exist(settings: Callable[..., Settings]) -> None:
@@ -62,10 +80,10 @@ async def test_without_an_api_token_its_routes_do_not_exist(settings: Callable[.
     assert [answer.status_code for answer in answers] == [404] * 3
 
 
-@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/metrics"])
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/api/admin"])
 async def test_nothing_else_is_served_unless_asked_for(settings: Callable[..., Settings], path: str) -> None:
     async with open_client(make(settings)) as client:
-        answer = await client.get(path)
+        answer = await client.get(path, headers=bearer(ADMIN_TOKEN))
 
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
 
