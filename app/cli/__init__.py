@@ -19,6 +19,9 @@ def main() -> None:
     sys.path.append("")
     if sys.argv[1:] == ["serve"]:
         from app.cli.exits import exit_with  # noqa: PLC0415 - `dormouse serve` must not pay for typer and rich
+        from app.heap import wait_for_start_up  # noqa: PLC0415 - the same
+
+        wait_for_start_up()
         from app.cli.serving import serve  # noqa: PLC0415 - the same
 
         sys.exit(exit_with(serve))

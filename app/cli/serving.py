@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from app.config import load_settings
 from app.errors import ConfigError
+from app.heap import freeze_start_up
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a container is reached from outside
 BACKLOG = 2048
@@ -53,6 +54,8 @@ def run_server(listener: socket.socket) -> int:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    config.load()  # here rather than in `run`, so that what start-up makes can be frozen
+    freeze_start_up()
     server = uvicorn.Server(config)
     server.run(sockets=[listener])
     return 0 if server.started else 1

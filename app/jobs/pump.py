@@ -3,7 +3,8 @@
     claim -> waiting -> start -> (ends) -> claim again       empty | batch | deadline | shutdown
 
 How far a claim looks ahead follows what the lane has seen: as many jobs as will start within a quarter of a second.
-Slow jobs are claimed one by one, quick ones by the hundred.
+Slow jobs are claimed one by one, quick ones by the hundred. A claim runs beside the jobs, and beside the settlement of
+those before them: neither waits for the other.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from app.jobs.crew import Crew, Run
 from app.jobs.queue import Claimed
 
 LOOKAHEAD_SECONDS = 0.25
-LOOKAHEAD_MOST = 500
+LOOKAHEAD_MOST = 1000
 START_SLACK_SECONDS = 0.3
 RECLAIM_SECONDS = 1.0
 Claim = Callable[[Connection, Sequence[str], int], Awaitable[list[Claimed]]]
@@ -53,14 +54,16 @@ class Lane:
     _waiting: deque[Run] = field(default_factory=deque)
     _running: set[Run] = field(default_factory=set)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _looking: asyncio.Task[None] | None = None
     _is_drained: bool = False
+    _has_ended: bool = False
     _looked_at: float = 0.0
     _mean: float | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Whether none of its jobs is running."""
-        return not self._running
+        """Whether it holds no job, and is not about to."""
+        return not self._running and not self._waiting and self._looking is None
 
     async def pump(self) -> str:
         """Run the lane until it must stop; return why: empty, batch, deadline or shutdown. All is settled then."""
@@ -70,33 +73,41 @@ class Lane:
         except Exception:
             await self._finish()  # a claim failed: what it left running still ends and is settled
             raise
-        await self._finish()
+        else:
+            await self._finish()
+        finally:
+            if self._looking is not None:
+                self._looking.cancel()
         return reason
 
     async def _finish(self) -> None:
-        while self._waiting:
-            self.crew.release(self._waiting.popleft())
+        if self._looking is not None:
+            await asyncio.wait({self._looking})
+        self._release_waiting()
         while self._running:
             await self._until_change(None)
         await self.crew.settler.drain()
+        self._end_look()
+
+    def _release_waiting(self) -> None:
+        while self._waiting:
+            self.crew.release(self._waiting.popleft())
 
     async def _work(self) -> str:
         while True:
             self._changed.clear()
+            self._end_look()
             self._start_waiting()
             reason = self._stop_reason()
             if reason is not None:
                 return reason
             if self.crew.is_paused and not self.is_solo:
-                await self._until_change(None)
-                continue
-            room = self._room()
-            if room > 0 and self._may_look():
-                await self._look(room)
+                self._release_waiting()
+            elif self._may_look():
+                self._begin_look()
             elif self._is_empty() and self.poll_seconds is None:
                 return "empty"
-            else:
-                await self._until_change(self._patience())
+            await self._until_change(self._patience())
 
     def _stop_reason(self) -> str | None:
         if self.crew.is_stopping:
@@ -126,18 +137,35 @@ class Lane:
         return min(int(self.concurrency * LOOKAHEAD_SECONDS / max(self._mean, 1e-6)), LOOKAHEAD_MOST)
 
     def _may_look(self) -> bool:
-        if len(self._waiting) >= self.concurrency:
+        if self._looking is not None or self._room() <= 0 or len(self._waiting) > self._lookahead() // 2:
             return False
         if not self._is_drained:
             return True
         return time.monotonic() - self._looked_at >= (self.poll_seconds or RECLAIM_SECONDS)
 
     def _is_empty(self) -> bool:
-        return self._is_drained and not self._running and not self._waiting
+        return self._is_drained and self.is_idle
 
     def _patience(self) -> float | None:
         """Return how long to wait for a change before looking at the queue again."""
-        return (self.poll_seconds or RECLAIM_SECONDS) if self._is_drained else None
+        return (self.poll_seconds or RECLAIM_SECONDS) if self._is_drained and self._looking is None else None
+
+    def _begin_look(self) -> None:
+        self._has_ended = False
+        self._looking = asyncio.create_task(self._look(self._room()))
+        self._looking.add_done_callback(self._looked)
+
+    def _looked(self, looking: asyncio.Task[None]) -> None:
+        if not looking.cancelled():
+            looking.exception()  # asked for here, so that a lane that was cut leaves no warning; raised in _end_look
+        self._changed.set()
+
+    def _end_look(self) -> None:
+        """Put a claim that has ended behind us; raise what it raised."""
+        looking = self._looking
+        if looking is not None and looking.done():
+            self._looking = None
+            looking.result()
 
     async def _look(self, room: int) -> None:
         if self.is_solo:
@@ -146,8 +174,8 @@ class Lane:
         async with self.crew.link.acquire() as connection:
             rows = await self.claim(connection, self._kinds(), room)
         self.claimed += len(rows)
-        # A handler may enqueue: the lane is drained only when nothing ran since it last looked in vain.
-        self._is_drained = len(rows) < room
+        # A handler may enqueue: the lane is drained only when nothing ended since it last looked in vain.
+        self._is_drained = len(rows) < room and (not self._has_ended or bool(self._running or self._waiting))
         self.counts.claim(rows)
         for row in rows:
             kind = self.crew.kinds[row.kind]
@@ -167,6 +195,7 @@ class Lane:
 
     def _ended(self, run: Run) -> None:
         self._running.discard(run)
+        self._has_ended = True
         if not self._running and not self._waiting:
             self._is_drained = False
         took = time.monotonic() - run.started
