@@ -1,16 +1,17 @@
 """The same pump in a loop, for hosts that never sleep: endless lanes, and the tick's chores beside them.
 
-    lanes: claim -> run -> settle -> claim ...          chores, every 15 s: rescue, expire, plan, prune, record
+    lanes: claim -> run -> settle -> claim ...    chores, every 15 s: rescue, expire, plan, suspects, prune, record
 
 A job that has crashed before still runs alone: the lanes pause, and go on when it is settled. There is no budget, so
-a kind may run as long as its timeout says.
+a kind may run as long as its timeout says. When the process is told to stop, all of this ends within a bounded time.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.db import DATABASE_ERRORS
-from app.jobs.crew import Crew
+from app.jobs.crew import STOP_GRACE_SECONDS, Crew
 from app.jobs.pump import Lane
 from app.jobs.queue import Claimed
 from app.jobs.services import Services
@@ -21,6 +22,9 @@ from app.tick import Tick
 CHORE_SECONDS = 15.0
 SOURCE = "worker"
 IDLE_PAUSE_SECONDS = 0.05
+SUSPECTS_A_ROUND = 10
+SETTLE_SECONDS = 1.5
+CUT_SECONDS = 0.5
 
 log = get_logger()
 
@@ -41,7 +45,8 @@ class _Books:
 async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: float = CHORE_SECONDS) -> None:
     """Run jobs and reminders until services.stopping is set and what runs has ended, within the stop's grace.
 
-    An empty lane looks again every *poll_seconds*, the chores are done every *chore_seconds*. A database that is away is waited for. Raise SchemaBehind when its tables are not ours.
+    An empty lane looks again every *poll_seconds*, the chores are done every *chore_seconds*. A database that is away
+    is waited for. Raise SchemaBehind when its tables are not ours.
     """
     books, settings = _Books(), services.settings
     budget = Budget(settings.tick_jobs, settings.tick_reminders, None)
@@ -49,11 +54,32 @@ async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: 
     crew = Crew(services, template.kinds, template.link, None)
     async with crew.at_work():
         lanes = template.lanes(crew, books, poll_seconds=poll_seconds)
-        pumps = [asyncio.create_task(_keep_pumping(name, lane, services)) for name, lane in lanes.items()]
-        while not services.stopping.is_set():
-            await _chores(services, budget, crew, list(lanes.values()), books)
-            await _sleep(services.stopping, chore_seconds)
-        await asyncio.gather(*pumps)
+        tasks = [asyncio.create_task(_keep_pumping(name, lane, services)) for name, lane in lanes.items()]
+        house = _House(services, budget, crew, list(lanes.values()), books)
+        tasks.append(asyncio.create_task(house.keep(chore_seconds)))
+        try:
+            await _until_stop(services.stopping, tasks)
+            await asyncio.wait(tasks, timeout=STOP_GRACE_SECONDS + SETTLE_SECONDS)
+        finally:
+            await _cut(tasks)
+
+
+async def _until_stop(stopping: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until the process is stopping; raise what one of *tasks* raised, for a worker with a dead lane is none."""
+    told = asyncio.create_task(stopping.wait())
+    try:
+        done, _ = await asyncio.wait({told, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+    for task in done - {told}:
+        task.result()
+
+
+async def _cut(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """End what did not end by itself: a database that is away must not hold up a stop."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=CUT_SECONDS)
 
 
 async def _keep_pumping(name: str, lane: Lane, services: Services) -> None:
@@ -66,31 +92,57 @@ async def _keep_pumping(name: str, lane: Lane, services: Services) -> None:
             await _sleep(services.stopping, 1.0)
 
 
-async def _chores(services: Services, budget: Budget, crew: Crew, lanes: list[Lane], books: _Books) -> None:
-    tick = Tick(services, budget, SOURCE)
-    counted, books.summary = books.summary, tick.summary
-    tick.summary.absorb(counted)
-    try:
-        found = await tick.first_look()
-    except DATABASE_ERRORS as error:
-        log.warning("chores.failed", error=type(error).__name__)
-        return
-    await tick.sweep(found)
-    if found.suspects_due or tick.summary.rescued:
-        await _run_suspects(tick, crew, lanes)
-    if tick.summary.has_changed or found.has_old or (found.tick_gap_seconds or CHORE_SECONDS) >= CHORE_SECONDS:
-        books.summary = Summary(SOURCE)
-        await tick.close(found)
+@dataclass(eq=False)
+class _House:
+    """What a tick does beside its lanes, done again and again."""
 
+    services: Services
+    budget: Budget
+    crew: Crew
+    lanes: list[Lane]
+    books: _Books
 
-async def _run_suspects(tick: Tick, crew: Crew, lanes: list[Lane]) -> None:
-    crew.pause(is_paused=True)
-    try:
-        while not all(lane.is_idle for lane in lanes) and not tick.services.stopping.is_set():
-            await asyncio.sleep(IDLE_PAUSE_SECONDS)
-        await tick.suspects(crew)
-    finally:
-        crew.pause(is_paused=False)
+    async def keep(self, seconds: float) -> None:
+        """Do the chores every *seconds* until the process stops."""
+        while not self.services.stopping.is_set():
+            await self._do_chores(seconds)
+            await _sleep(self.services.stopping, seconds)
+
+    async def _do_chores(self, seconds: float) -> None:
+        tick = Tick(self.services, self.budget, SOURCE)
+        counted, self.books.summary = self.books.summary, tick.summary
+        tick.summary.absorb(counted)
+        self._take_errors(tick.summary)
+        try:
+            found = await tick.first_look()
+        except DATABASE_ERRORS as error:
+            log.warning("chores.failed", error=type(error).__name__)
+            return
+        await tick.sweep(found)
+        if found.suspects_due or tick.summary.rescued:
+            await self._run_suspects(tick.summary)
+        is_due = (found.tick_gap_seconds or seconds) >= seconds
+        if is_due or tick.summary.has_changed or tick.summary.errors or found.has_old:
+            self.books.summary = Summary(SOURCE)
+            await tick.close(found)
+
+    def _take_errors(self, summary: Summary) -> None:
+        for message in (*self.crew.errors, *self.crew.settler.errors):
+            summary.fail("run", message)
+        self.crew.errors.clear()
+        self.crew.settler.errors.clear()
+
+    async def _run_suspects(self, summary: Summary) -> None:
+        """Run some jobs that have crashed before while the lanes rest; the rest of them wait for the next round."""
+        alone = Tick(self.services, Budget(SUSPECTS_A_ROUND, SUSPECTS_A_ROUND, None), SOURCE)
+        self.crew.pause(is_paused=True)
+        try:
+            while not all(lane.is_idle for lane in self.lanes) and not self.services.stopping.is_set():
+                await _sleep(self.services.stopping, IDLE_PAUSE_SECONDS)
+            await alone.suspects(self.crew)
+        finally:
+            self.crew.pause(is_paused=False)
+        summary.absorb(alone.summary)
 
 
 async def _sleep(stopping: asyncio.Event, seconds: float) -> None:

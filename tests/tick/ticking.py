@@ -44,6 +44,13 @@ def still_running() -> list[str]:
     return [str(coroutine) for coroutine, code in files if code is not None and APP in code.co_filename]
 
 
+async def until_quiet(seconds: float = 2.0) -> None:
+    """Wait until what was cancelled has ended; fail when something goes on."""
+    async with asyncio.timeout(seconds):
+        while still_running():  # noqa: ASYNC110 - the end of a task of the product's sets no event of ours
+            await asyncio.sleep(0.01)
+
+
 def outbox(settings: Settings) -> list[EmailMessage]:
     """Return the messages in the outbox."""
     found = sorted(Path(settings.outbox_dir).glob("*.eml"))
