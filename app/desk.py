@@ -40,7 +40,7 @@ async def job(connection: Connection, job_id: int) -> dict[str, Any]:
 async def _job(connection: Connection, job_id: int) -> JobRow:
     row = await get_job(connection, job_id)
     if row is None:
-        raise NotFound(f"there is no job {job_id}")
+        raise NotFound(f"there is no job {job_id}.")
     return row
 
 

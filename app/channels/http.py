@@ -1,7 +1,7 @@
 """One HTTP exchange, the only place that knows httpx: its successor changes this file alone.
 
 No redirect is followed, no proxy variable is read, certificates are checked, the whole exchange has one
-limit, and no more than 64 KiB of an answer is read.
+limit, and no more than 64 KiB of an answer is read unless the caller asks for more.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ REQUEST_LEAVES = ".send_request_headers.started"
 
 @dataclass(frozen=True, repr=False)
 class Reply:
-    """An answer: header names in lower case, the body cut at 64 KiB."""
+    """An answer: header names in lower case, the body cut where the caller's limit is."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,9 +32,17 @@ class Reply:
 
 
 async def exchange(
-    method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None, seconds: float
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    seconds: float,
+    answer_max: int = ANSWER_MAX,
 ) -> Reply:
     """Send one request and return the answer, whatever its status, within *seconds* in all.
+
+    Of its body, *answer_max* bytes are read.
 
     Raise NotSent when the request surely did not leave, MaybeSent when it left and its answer is lost.
     """
@@ -54,7 +62,7 @@ async def exchange(
             httpx.AsyncClient(verify=tls_context(), trust_env=False, timeout=limits) as client,
             client.stream(method, url, headers=dict(headers), content=body, extensions={"trace": watch}) as answer,
         ):
-            return Reply(answer.status_code, _lower(answer.headers), await _capped(answer))
+            return Reply(answer.status_code, _lower(answer.headers), await _capped(answer, answer_max))
     except (httpx.HTTPError, OSError) as error:
         kind = MaybeSent if left.is_set() else NotSent
         raise kind(f"http: no answer ({type(error).__name__})") from None
@@ -64,11 +72,11 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-async def _capped(answer: Any) -> bytes:
+async def _capped(answer: Any, most: int) -> bytes:
     """Read the body as it came, not inflated: a small answer must not become a large one."""
     body = bytearray()
     async for chunk in answer.aiter_raw():
         body += chunk
-        if len(body) >= ANSWER_MAX:
+        if len(body) >= most:
             break
-    return bytes(body[:ANSWER_MAX])
+    return bytes(body[:most])

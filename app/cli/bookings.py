@@ -6,6 +6,7 @@ from uuid import uuid4
 import typer
 
 from app.bookings import book
+from app.cli import why
 from app.cli.output import print_fields, print_json, print_line, print_table
 from app.cli.session import on_connection
 from app.cli.times import read_delay, read_instant
@@ -100,3 +101,6 @@ def _show(row: book.Booking, *, as_json: bool) -> None:
         print_json(values)
     else:
         print_fields((name.replace("_", " "), value) for name, value in values.items())
+
+
+why.add_to_bookings(group)

@@ -19,6 +19,7 @@ MODULES = {
     "enqueue": "app.cli.enqueue",
     "jobs": "app.cli.jobs",
     "bookings": "app.cli.bookings",
+    "channels": "app.cli.channels",
     "doctor": "app.cli.doctor",
 }
 CODES = (
