@@ -79,8 +79,11 @@ PUT_BOOKING = """
 async def put_booking(connection: Connection, booking: NewBooking) -> tuple[Booking, bool]:
     """Write *booking* in the caller's transaction, new or over the one with its id; return it and whether it is new.
 
-    Raise BadInput for what the table refuses.
+    Raise BadInput for what the table refuses, and for a time without a zone: the driver would call it UTC.
     """
+    for name, moment in (("starts_at", booking.starts_at), ("ends_at", booking.ends_at)):
+        if isinstance(moment, datetime) and moment.utcoffset() is None:
+            raise BadInput(f"{name} needs a time zone")
     offsets = booking.remind_before
     try:
         row = await connection.fetchrow(
