@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from tests.ops.step import Answer, Start, Step
 
 HOSTILE = "`</pre></details><script>alert(1)</script>|[x](y)\n\n::error::gotcha\n##[error]gotcha @everyone"
@@ -86,6 +88,32 @@ def test_the_summary_shows_outcomes_backlog_lateness_and_the_raw_json(step: Step
         "&quot;round_trips&quot;:9",
     ]:
         assert row in outcome.summary
+
+
+def test_what_needs_a_person_stands_first_with_its_meaning_and_a_link(step: Step, far_side: Start) -> None:
+    attention = ["jobs_dead", "channel_suspended", "something_new"]
+    side = far_side(Answer(200, json.dumps({**SUMMARY, "ok": False, "attention": attention})))
+
+    outcome = step.run(side.url, PUBLIC_URL=" https://jobs.example.com/ ")
+
+    head = outcome.summary.partition("| outcome |")[0]
+    assert outcome.code == 1
+    assert "| `jobs_dead` | A job will not run again: `dormouse jobs list --status dead`" in head
+    assert "| `channel_suspended` | A channel lets nothing out: " in head
+    assert "| `something_new` | See the raw JSON. |" in head
+    assert "(https://jobs.example.com/admin)" in head
+    _assert_harmless(outcome.summary, outcome.output)
+
+
+@pytest.mark.parametrize("url", ["", "javascript:alert(1)", "https://x.example/)[y](z", "https://x.example/ <b>"])
+def test_an_address_that_markdown_could_misread_is_no_link(step: Step, far_side: Start, url: str) -> None:
+    side = far_side(Answer(200, json.dumps(SUMMARY)))
+
+    outcome = step.run(side.url, PUBLIC_URL=url)
+
+    assert outcome.code == 0, outcome.output
+    assert "operator" not in outcome.summary
+    assert "| needs a person |" not in outcome.summary
 
 
 def test_hostile_text_in_a_summary_stays_text(step: Step, far_side: Start) -> None:

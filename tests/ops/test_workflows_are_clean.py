@@ -85,10 +85,12 @@ def test_all_calls_of_a_run_end_before_the_job_is_killed() -> None:
     assert bounds["MAX_CALLS"] == 10
 
 
-def test_secrets_reach_the_step_by_its_environment_only() -> None:
+def test_secrets_and_the_one_variable_reach_the_step_by_its_environment_only() -> None:
     text = (ROOT / ".github/workflows/cron-tick.yml").read_text()
 
-    assert re.findall(r"\$\{\{.*?\}\}", text) == ["${{ secrets.TICK_URL }}", "${{ secrets.CRON_SECRET }}"]
+    found = re.findall(r"\$\{\{ (.*?) \}\}", text)
+
+    assert found == ["secrets.TICK_URL", "secrets.CRON_SECRET", "vars.PUBLIC_URL"]
 
 
 def test_one_job_stands_for_all_checks_and_fails_when_any_did() -> None:
