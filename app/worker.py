@@ -1,16 +1,20 @@
 """The same pump in a loop, for hosts that never sleep: endless lanes, and the tick's chores beside them.
 
-    lanes: claim -> run -> settle -> claim ...    chores, every 15 s: rescue, expire, plan, suspects, prune, record
+    lanes: claim -> run -> settle -> claim ...    chores, every 15 s: rescue, expire, plan, suspects, prune,
+                                                  alert, record; once a minute, a heartbeat
 
 A job that has crashed before still runs alone: the lanes pause, and go on when it is settled. There is no budget, so
 a kind may run as long as its timeout says. When the process is told to stop, all of this ends within a bounded time.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.db import DATABASE_ERRORS
+from app.heartbeat import Heartbeat
 from app.jobs.crew import STOP_GRACE_SECONDS, Crew
 from app.jobs.pump import Lane
 from app.jobs.queue import Claimed
@@ -20,6 +24,7 @@ from app.summary import Budget, Summary
 from app.tick import Tick
 
 CHORE_SECONDS = 15.0
+PULSE_SECONDS = 60.0
 SOURCE = "worker"
 IDLE_PAUSE_SECONDS = 0.05
 SUSPECTS_A_ROUND = 10
@@ -101,14 +106,23 @@ class _House:
     crew: Crew
     lanes: list[Lane]
     books: _Books
+    pulsed_at: float = -math.inf
 
     async def keep(self, seconds: float) -> None:
         """Do the chores every *seconds* until the process stops."""
         while not self.services.stopping.is_set():
-            await self._do_chores(seconds)
+            await self._pulse(await self._do_chores(seconds))
             await _sleep(self.services.stopping, seconds)
 
-    async def _do_chores(self, seconds: float) -> None:
+    async def _pulse(self, summary: Summary | None) -> None:
+        """Let the dead-man's switch know, once a minute: it may drop what comes more often."""
+        if time.monotonic() - self.pulsed_at >= PULSE_SECONDS:
+            self.pulsed_at = time.monotonic()
+            heartbeat = Heartbeat(self.services.settings, summary or Summary(SOURCE), None)
+            await heartbeat.pulse(has_failed=summary is None)
+
+    async def _do_chores(self, seconds: float) -> Summary | None:
+        """Return what was done, None when the database was away."""
         tick = Tick(self.services, self.budget, SOURCE)
         counted, self.books.summary = self.books.summary, tick.summary
         tick.summary.absorb(counted)
@@ -117,7 +131,7 @@ class _House:
             found = await tick.first_look()
         except DATABASE_ERRORS as error:
             log.warning("chores.failed", error=type(error).__name__)
-            return
+            return None
         await tick.sweep(found)
         if found.suspects_due or tick.summary.rescued:
             await self._run_suspects(tick.summary)
@@ -125,6 +139,7 @@ class _House:
         if is_due or tick.summary.has_changed or tick.summary.errors or found.has_old:
             self.books.summary = Summary(SOURCE)
             await tick.close(found)
+        return tick.summary
 
     def _take_errors(self, summary: Summary) -> None:
         for message in (*self.crew.errors, *self.crew.settler.errors):

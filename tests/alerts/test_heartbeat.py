@@ -14,6 +14,7 @@ from app.errors import DatabaseUnavailable
 from app.heartbeat import Event, make_ping
 from app.jobs import Job, Kind, enqueue
 from app.tick import Budget, Summary
+from app.worker import work
 from tests.channels.http_server import DROP, HANG, HttpServer, answer, http_server
 from tests.servers import free_port
 
@@ -161,3 +162,16 @@ def test_an_address_keeps_its_query_and_loses_its_last_slash(suffix: str) -> Non
     assert ping is not None
     assert urlsplit(ping.url).path == f"/ping/{UUID}/fail"
     assert urlsplit(ping.url).query == ("a=b&rid=run" if "?" in suffix else "rid=run")
+
+
+async def test_a_worker_is_heard_at_its_first_chores_without_a_start(services: Any, monitor: HttpServer) -> None:
+    made = services(heartbeat_url=f"{monitor.url}/{UUID}")
+    worker = asyncio.create_task(work(made, poll_seconds=0.05, chore_seconds=0.05))
+    async with asyncio.timeout(10):
+        while not monitor.requests:  # noqa: ASYNC110 - the far side is all that can tell
+            await asyncio.sleep(0.01)
+
+    made.stopping.set()
+    await worker
+
+    assert calls(monitor) == [("POST", f"/{UUID}")]
