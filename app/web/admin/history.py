@@ -67,10 +67,10 @@ BUCKETS_OF = """
         ), 0) AS failed,
         max(lateness.max) AS late_seconds
     FROM recent
-    CROSS JOIN LATERAL jsonb_to_record(summary -> 'jobs') AS jobs (done int, retried int, dead int)
-    CROSS JOIN LATERAL jsonb_to_record(summary -> 'reminders')
-        AS reminders (sent int, retried int, failed int, uncertain int)
-    CROSS JOIN LATERAL jsonb_to_record(summary -> 'lateness_seconds') AS lateness (max float8)
+    LEFT JOIN LATERAL jsonb_to_record(summary -> 'jobs') AS jobs (done int, retried int, dead int) ON TRUE
+    LEFT JOIN LATERAL jsonb_to_record(summary -> 'reminders')
+        AS reminders (sent int, retried int, failed int, uncertain int) ON TRUE
+    LEFT JOIN LATERAL jsonb_to_record(summary -> 'lateness_seconds') AS lateness (max float8) ON TRUE
     GROUP BY back
 """
 

@@ -23,8 +23,9 @@ HOME = "/admin"
 WRONG_SECONDS = 1.0
 PLACES = 8
 LINE_SECONDS = 5.0
-# Only a page of ours is a place to lead on to: no host, no scheme, no way up.
-OURS = re.compile(r"/admin(?:/(?!/|login|logout)[\w.:%~-]+(?:/[\w.:%~-]+){0,8})?", re.ASCII)
+# Only a page of ours is a place to lead on to: no host, no scheme, no way up, however it is spelt.
+SEGMENT = r"/(?!\.|%2[eE])[\w.:%~-]+"
+OURS = re.compile(rf"/admin(?:(?!/login|/logout){SEGMENT}(?:{SEGMENT}){{0,8}})?", re.ASCII)
 
 
 class Line:

@@ -30,7 +30,7 @@ class TickRow:
     source: str
     summary: Mapping[str, Any]
 
-    def count(self, *way: str) -> int:
+    def tally(self, *way: str) -> int:
         """Return the number at *way* in the summary, 0 when there is none."""
         value = self.value(*way)
         return value if isinstance(value, int) else 0
@@ -52,12 +52,12 @@ class TickRow:
     @property
     def failed(self) -> int:
         """Jobs and reminders that a person must look at."""
-        return self.count("jobs", "dead") + self.count("reminders", "failed") + self.count("reminders", "uncertain")
+        return self.tally("jobs", "dead") + self.tally("reminders", "failed") + self.tally("reminders", "uncertain")
 
     @property
     def retried(self) -> int:
         """Jobs and reminders that will be tried again."""
-        return self.count("jobs", "retried") + self.count("reminders", "retried")
+        return self.tally("jobs", "retried") + self.tally("reminders", "retried")
 
 
 READ_TICKS = """
