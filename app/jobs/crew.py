@@ -102,6 +102,8 @@ class Crew:
             services=self.services,
             _completing=self._completing,
         )
+        if (lost := self.runs.get(claimed.id)) is not None:
+            self.cut(lost, LEASE_LOST)  # rescued and claimed anew while its handler goes on
         run = Run(claimed, kind, report, ended, since + self.services.settings.lease_seconds, job)
         self.runs[claimed.id] = run
         return run
@@ -150,7 +152,8 @@ class Crew:
             self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
 
     def _settled(self, run: Run, outcome: str, error: str | None) -> None:
-        self.runs.pop(run.claimed.id, None)
+        if self.runs.get(run.claimed.id) is run:
+            del self.runs[run.claimed.id]
         run.report(run.claimed, outcome, run.job.note)
         ran_ms = round((time.monotonic() - run.started) * 1000) if run.started else None
         line = {
