@@ -14,7 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-SYSTEM_BIN = Path("/usr/lib/postgresql/15/bin")
+SYSTEM_BIN = max(
+    Path("/usr/lib/postgresql").glob("*/bin"),
+    key=lambda folder: int(folder.parent.name),
+    default=Path("/usr/lib/postgresql/15/bin"),
+)
 TUNING = ("fsync=off", "max_connections=200", "shared_buffers=128MB")
 
 
@@ -49,13 +53,18 @@ def start_server(kind: str, folder: Path) -> Iterator[Server]:
             yield server
         return
     if not SYSTEM_BIN.exists():
-        raise RuntimeError("this server needs the Debian package postgresql-15")
+        raise RuntimeError("this server needs the Debian package postgresql")
     with _postgres(SYSTEM_BIN, folder) as server:
         if kind == "system":
             yield server
         else:
             with _pgbouncer(server, folder) as port:
                 yield Server(server.host, server.port, port)
+
+
+def pgbouncer_program() -> str | None:
+    """Return where PgBouncer is installed, None where it is not."""
+    return shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))
 
 
 def free_port() -> int:
@@ -124,7 +133,7 @@ def _pgbouncer(server: Server, folder: Path) -> Iterator[int]:
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\nunix_socket_dir =\n"
         "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 500\n"
     )
-    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))
+    program = pgbouncer_program()
     if program is None:
         raise RuntimeError("this server needs the Debian package pgbouncer")
     with (folder / "pgbouncer.log").open("wb") as log:
