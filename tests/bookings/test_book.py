@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -48,30 +49,35 @@ async def test_what_is_not_there_is_not_found(conn):
         await cancel_booking(conn, "nobody")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"starts_at": datetime(2027, 1, 2, 12)},  # noqa: DTZ001 - a time without a zone is what must be refused
-        {"starts_at": "2027-01-02T12:00:00Z"},
-        {"starts_at": 1_800_000_000},
-        {"ends_at": AT_NOON - HOUR},
-        {"ends_at": datetime(2027, 1, 2, 13)},  # noqa: DTZ001 - the same
-        {"status": "pending"},
-        {"id": ""},
-        {"id": "x" * 201},
-        {"title": f"a{NUL}b"},
-        {"title": "a\ud800b"},
-        {"attendee_name": f"{NUL}"},
-        {"remind_before": (timedelta(0),)},
-        {"remind_before": (-HOUR,)},
-        {"remind_before": (timedelta(days=367),)},
-    ],
-    ids=str,
-)
-async def test_what_would_mislead_is_refused_as_bad_input(conn, wrong):
-    with pytest.raises(BadInput):
-        await put_booking(conn, replace(NEW, **wrong))
+MISLEADING: list[dict[str, Any]] = [
+    {"starts_at": datetime(2027, 1, 2, 12)},  # noqa: DTZ001 - a time without a zone is what must be refused
+    {"starts_at": "2027-01-02T12:00:00Z"},
+    {"starts_at": 1_800_000_000},
+    {"ends_at": AT_NOON - HOUR},
+    {"ends_at": datetime(2027, 1, 2, 13)},  # noqa: DTZ001 - the same
+    {"status": "pending"},
+    {"id": ""},
+    {"id": "x" * 201},
+    {"title": f"a{NUL}b"},
+    {"title": "a\ud800b"},
+    {"attendee_name": f"{NUL}"},
+    {"remind_before": (timedelta(0),)},
+    {"remind_before": (-HOUR,)},
+    {"remind_before": (timedelta(days=367),)},
+]
 
+
+async def test_what_would_mislead_is_refused_as_bad_input(conn):
+    taken = []
+
+    for wrong in MISLEADING:
+        try:
+            await put_booking(conn, replace(NEW, **wrong))
+            taken.append(wrong)
+        except BadInput:
+            continue
+
+    assert taken == []
     assert await conn.fetchval("SELECT count(*) FROM bookings") == 0
 
 
