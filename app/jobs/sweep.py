@@ -42,7 +42,7 @@ RESCUE = """
 
 
 async def rescue(connection: Connection, limit: int, max_crashes: int) -> list[Moved]:
-    """Return up to *limit* jobs whose lease ran out to the queue, or bury those that have crashed *max_crashes* times."""
+    """Return up to *limit* jobs whose lease ran out to the queue; bury those that crashed *max_crashes* times."""
     return [Moved(*row.values()) for row in await connection.fetch(RESCUE, limit, max_crashes, ERRORS_KEPT)]
 
 
@@ -86,5 +86,5 @@ PRUNE = """
 
 
 async def prune(connection: Connection, older_than: float, limit: int) -> int:
-    """Delete up to *limit* jobs that finished more than *older_than* seconds ago, dead ones excepted; return how many."""
+    """Delete up to *limit* jobs that finished over *older_than* seconds ago, never dead ones; return how many."""
     return len(await connection.fetch(PRUNE, older_than, limit))
