@@ -71,7 +71,7 @@ class Settler:
         self._flushed()
 
     async def _settle(self, verdicts: list[Verdict]) -> set[int]:
-        """Write until it is certain: the fence makes a second try harmless, rows that are written do not match again."""
+        """Write until it is certain: the fence makes a second try harmless: written rows do not match again."""
         while True:
             try:
                 async with self._link.acquire() as connection:
