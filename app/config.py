@@ -8,6 +8,7 @@ import os
 import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import unquote
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -15,6 +16,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.errors import ConfigError
 
 SECRET_MIN = 32
+SECRET_WORD_MIN = 8
+SECRET_PIECE_MIN = 12
 PLACEHOLDERS = (
     "changeme",
     "changethis",
@@ -105,7 +108,7 @@ class Settings(BaseSettings):
     alert_urls: SecretStr | None = Field(None, description="Where alerts go, as apprise URLs separated by commas.")
     heartbeat_url: SecretStr | None = Field(None, description="Dead-man's switch to call at each tick.")
     log_format: Literal["json", "console"] = Field("json", description="How log lines look: json or console.")
-    openapi: bool = Field(False, description="Serve /openapi.json and /docs.")
+    openapi: bool = Field(default=False, description="Serve /openapi.json and /docs.")
 
     @field_validator("handler_modules", "queues", mode="before")
     @classmethod
@@ -199,10 +202,13 @@ class Settings(BaseSettings):
         return self.database_url.get_secret_value()
 
     def secret_values(self) -> tuple[str, ...]:
-        """Return every secret text in force, for scrubbing what is stored or logged."""
+        """Return every secret text in force, longest first, for scrubbing what is stored or logged."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        texts = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-        return (*texts, *(split_urls(self.alert_urls.get_secret_value()) if self.alert_urls else ()))
+        texts = {value.get_secret_value() for value in values if isinstance(value, SecretStr)}
+        if self.alert_urls:
+            texts.update(split_urls(self.alert_urls.get_secret_value()))
+        parts = {part for text in texts if "://" in text for part in secret_parts(text)}
+        return tuple(sorted(texts | parts, key=len, reverse=True))
 
 
 def load_settings(*required: str, **overrides: Any) -> Settings:
@@ -244,6 +250,22 @@ def parse_offsets(text: str) -> tuple[timedelta, ...]:
 def split_urls(text: str) -> list[str]:
     """Return the URLs of *text*: a comma parts them only where a new one begins, for one may hold commas itself."""
     return [url for url in BETWEEN_URLS.split(text.strip().strip(",")) if url]
+
+
+def secret_parts(url: str) -> set[str]:
+    """Return what is secret by itself within *url*: a password or key, and each long piece of a webhook's address.
+
+    An error may quote them alone. A short one, or one that is its user's name, is a word that errors need.
+    """
+    scheme, _, rest = url.partition("://")
+    place, path = re.findall(r"([^/?#]*)(.*)", rest)[0]
+    user, colon, password = place.rpartition("@")[0].partition(":")
+    held = {password if colon else user} - {user if colon else ""}
+    held.update(re.findall(r"[?&]password=([^&#]+)", path))
+    if not scheme.startswith(("postgres", "smtp")):
+        pieces = re.split(r"[/?&=#,]", path) + [piece for piece in re.split(r"[:@]", place) if "." not in piece]
+        held.update(piece for piece in pieces if len(piece) >= SECRET_PIECE_MIN)
+    return {text for part in held for text in (part, unquote(part)) if len(text) >= SECRET_WORD_MIN}
 
 
 def check_web_address(url: str) -> None:
