@@ -22,7 +22,7 @@ from app.summary import JOB_COUNTS, REMINDER_COUNTS, SKIPS
 from app.web.deps import Here
 from app.web.problems import RESPONSES
 
-COUNT_CAP = 100_000
+COUNT_CAP = 10_000
 
 router = APIRouter(responses=RESPONSES)
 
@@ -65,7 +65,7 @@ TOTALS = """
 
 
 async def look(connection: Connection, services: Services) -> Numbers:
-    """Read all that the metrics show; counts stop at 100,000 for each queue and priority."""
+    """Read all that the metrics show; counts stop at 10,000 for each queue and priority."""
     settings = services.settings
     queues = [*settings.queues, "reminders"]
     keep = settings.done_retention_days * 86_400
@@ -99,13 +99,13 @@ def _gauges(numbers: Numbers) -> Iterator[Any]:
     info = InfoMetricFamily("dormouse_build", "The version that answers.")
     info.add_metric([], {"version": version("dormouse")})
     yield info
-    due = GaugeMetricFamily("dormouse_jobs_due", "Jobs that are due, up to 100,000 a priority.", labels=["lane"])
+    due = GaugeMetricFamily("dormouse_jobs_due", "Due jobs, up to 10,000 a queue and priority.", labels=["lane"])
     due.add_metric(["jobs"], found.due)
     due.add_metric(["reminders"], found.reminders_due)
     yield due
     for name, help_text, value in (
         ("jobs_running", "Jobs under a lease.", numbers.running),
-        ("jobs_dead", "Dead jobs, up to 100,000.", found.dead),
+        ("jobs_dead", "Dead jobs, up to 10,000.", found.dead),
         ("jobs_unknown_kind", "Due jobs of kinds that this build does not know.", sum(found.unknown_kinds.values())),
         ("jobs_unserved", "Due jobs in queues that this instance does not serve.", sum(found.unserved_queues.values())),
         (
