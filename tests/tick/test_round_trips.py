@@ -5,9 +5,7 @@ import asyncio
 import pytest
 
 from app.jobs import Job, Kind, NewJob, enqueue_many
-from tests.tick.ticking import tick_once
-
-BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+from tests.tick.ticking import CUT, beside_any_pooler, tick_once
 
 
 async def note(job: Job) -> None:
@@ -55,13 +53,13 @@ async def test_a_hundred_small_jobs_cost_twelve_round_trips(services, conn):
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_a_connection_that_died_in_the_pool_is_replaced(services, conn, times):
+async def test_a_connection_that_died_in_the_pool_is_replaced(services, dsn, server, times):
     made = services()
-    for _ in range(times):
-        await tick_once(made)
-        for row in await conn.fetch(BACKENDS):
-            await conn.execute("SELECT pg_terminate_backend($1)", row["pid"])
+    async with beside_any_pooler(server, dsn) as direct:
+        for _ in range(times):
+            await tick_once(made)
+            await direct.execute(CUT)
 
-        summary = await tick_once(made)
+            summary = await tick_once(made)
 
-        assert (summary["ok"], summary["errors"]) == (True, [])
+            assert (summary["ok"], summary["errors"]) == (True, [])

@@ -2,15 +2,21 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+import asyncpg
+
 from app import tick
 from app.config import Settings
+from app.db import Connection
 from app.jobs.services import Services
 from app.tick import Budget
+from tests.servers import Server
 
 APP = str(Path(tick.__file__).parent)
 
@@ -49,6 +55,22 @@ async def until_quiet(seconds: float = 2.0) -> None:
     async with asyncio.timeout(seconds):
         while still_running():  # noqa: ASYNC110 - the end of a task of the product's sets no event of ours
             await asyncio.sleep(0.01)
+
+
+CUT = """
+    SELECT pg_terminate_backend(pid)
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@asynccontextmanager
+async def beside_any_pooler(server: Server, dsn: str) -> AsyncIterator[Connection]:
+    """Lend a connection of the test's own that no pooler shares with the product, to run `CUT` on."""
+    name = dsn.rpartition("/")[2].partition("?")[0]
+    connection = await asyncpg.connect(server.direct(name))
+    yield connection
+    await connection.close()
 
 
 def outbox(settings: Settings) -> list[EmailMessage]:

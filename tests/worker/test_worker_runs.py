@@ -10,9 +10,7 @@ from app.handlers import load_kinds
 from app.jobs import Job, Kind, NewJob, enqueue, enqueue_many
 from app.worker import work
 from tests.bookings.shelf import HOUR, book, end_leases
-from tests.tick.ticking import outbox, until_quiet
-
-BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+from tests.tick.ticking import CUT, beside_any_pooler, outbox, until_quiet
 
 
 class Tally:
@@ -75,17 +73,16 @@ async def test_it_leaves_the_ticks_record_behind(services, conn, working):
     assert [row["source"] for row in sources] == ["worker"]
 
 
-async def test_it_goes_on_when_its_connections_are_cut(services, conn, working):
+async def test_it_goes_on_when_its_connections_are_cut(services, dsn, server, working):
     tally = Tally()
     made = services({"note.taken": Kind(tally.run)})
 
-    async with working(made) as task:
+    async with beside_any_pooler(server, dsn) as direct, working(made) as task:
         for count in range(1, 5):
-            await enqueue(conn, "note.taken")
+            await enqueue(direct, "note.taken")
             await tally.until(count)
-            for row in await conn.fetch(BACKENDS):
-                await conn.execute("SELECT pg_terminate_backend($1)", row["pid"])
-        await enqueue(conn, "note.taken")
+            await direct.execute(CUT)
+        await enqueue(direct, "note.taken")
         await tally.until(5)
         assert not task.done()
 
