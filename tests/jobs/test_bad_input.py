@@ -8,7 +8,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BadInput
@@ -164,7 +164,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, database=None)
 @given(payloads=st.lists(st.dictionaries(TEXT, ANYTHING, max_size=3), min_size=20, max_size=20))
 def test_a_payload_is_refused_or_read_back_the_same(payloads):
     for payload in payloads:

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.jobs import Exponential, Steps
@@ -34,6 +34,7 @@ def test_any_number_of_failures_waits_the_cap_at_most(failures, jitter):
     assert Exponential().delay(failures) == 3600 * jitter
 
 
+@settings(deadline=None, database=None)
 @given(st.integers(min_value=-(2**64), max_value=2**64))
 def test_the_wait_stays_between_half_and_whole_of_the_doubled_time(failures):
     longest = min(3600.0, 30.0 * 2.0 ** min(max(failures - 1, 0), 20))
@@ -44,6 +45,7 @@ def test_the_wait_stays_between_half_and_whole_of_the_doubled_time(failures):
     assert longest / 2 <= wait <= longest
 
 
+@settings(deadline=None, database=None)
 @given(
     st.floats(min_value=1e-3, max_value=1e6),
     st.floats(min_value=1.0, max_value=1e6),
