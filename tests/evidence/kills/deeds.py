@@ -24,7 +24,8 @@ TABLES = """
         RETURN NULL;
     END
     $$;
-    CREATE TRIGGER note AFTER UPDATE OF status ON jobs FOR EACH ROW EXECUTE FUNCTION note_history()
+    CREATE TRIGGER note AFTER UPDATE OF status ON jobs
+        FOR EACH ROW WHEN (NEW.kind LIKE 'deed.%') EXECUTE FUNCTION note_history()
 """
 WRITE = "INSERT INTO effects (job_id, fence) VALUES ($1, $2)"
 

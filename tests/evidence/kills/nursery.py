@@ -105,3 +105,5 @@ async def nursery(*modules: str) -> AsyncIterator[Nursery]:
             process.kill()
             await process.wait()
         await listening
+        for child in made.children.values():
+            child.ended.set_result(-signal.SIGKILL)

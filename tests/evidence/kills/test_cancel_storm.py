@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.evidence.kills.seeds import Chance, draw
 from tests.servers import start_server
 
 LEASE_SECONDS = 0.15
-DELAYS = (0.01, 0.03, 0.06)
+TRIED, LATEST = 3, 1.2
 STOCK, LOOK_EVERY = 10, 5
 POOL = 5
 READY = "SELECT count(*) FROM jobs WHERE status = 'ready' AND crashes = 0"
@@ -34,9 +35,9 @@ async def _storm(dsn: str, conn: Any, chance: Chance, file: Path, cancels: int) 
     """Cancel so many ticks of one process; return what was enqueued and how many ticks were cut short."""
     settings = make_settings(dsn, LEASE_SECONDS, tick_jobs=20, job_concurrency=4, pool_max=POOL, tick_budget_seconds=5)
     services = make_services(settings)
-    enqueued, cut = [], 0
-    for number in range(cancels):
-        if number % LOOK_EVERY == 0:
+    enqueued, cut, whole = [], 0, 0.0
+    for number in range(-TRIED, cancels):
+        if number < 0 or number % LOOK_EVERY == 0:
             missing = STOCK - await conn.fetchval(READY)
             jobs = [
                 NewJob(chance.choice((INSIDE, OUTSIDE)), {"file": str(file), "seconds": chance.uniform(0, 0.005)})
@@ -44,7 +45,12 @@ async def _storm(dsn: str, conn: Any, chance: Chance, file: Path, cancels: int) 
             ]
             enqueued += [job.id for job in await enqueue_many(conn, jobs)]
         ticking = asyncio.create_task(tick.run(services, Budget.from_settings(settings), "storm"))
-        await asyncio.wait({ticking}, timeout=chance.uniform(0, chance.choice(DELAYS)))
+        began = time.monotonic()
+        await asyncio.wait({ticking}, timeout=chance.uniform(0, LATEST * whole) if number >= 0 else None)
+        if ticking.done():  # it was quick, or one of the first: this is how long a tick takes here and now
+            whole = (
+                max(whole, time.monotonic() - began) if number < 0 else 0.9 * whole + 0.1 * (time.monotonic() - began)
+            )
         ticking.cancel()
         await asyncio.wait({ticking})
         cut += ticking.cancelled()

@@ -1,0 +1,147 @@
+"""A tick answers within its budget and a second, whatever befalls the database at whichever of its statements.
+
+Every statement of a tick that has everything to do is struck with every fault of the proxy, each in a case of its own;
+then, without the fault, all is completed once. Many cases run side by side: what the loop itself was late is measured
+beside them and not held against the tick.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app import tick
+from app.errors import DatabaseUnavailable
+from app.tick import Budget
+from tests.evidence.faults.proxy import Fault, proxy
+from tests.evidence.faults.workload import Stage, open_stages
+from tests.evidence.kills.seeds import Chance, draw
+from tests.servers import Server
+
+BUDGET_SECONDS = 2.0
+CLOSE_SECONDS = 2.5
+SIDE_BY_SIDE = 10
+BEAT_SECONDS = 0.01
+# What each statement of a tick has in its text and no other has.
+ALL_OF_A_TICK = (
+    "has_leases_over", "WITH expired", "WITH late", "WITH configured", "jobs.queue = 'reminders'", "crashes > 0",
+    "CASE WHEN outcome", "INSERT INTO effects", "BEGIN", "COMMIT", "WITH old AS", "INSERT INTO ticks", "was_sending",
+)  # fmt: skip
+
+
+@dataclass(eq=False)
+class Case:
+    """One fault at the statement that begins with *at*, or a cut anywhere when that is empty, and what came of it."""
+
+    fault: Fault
+    at: str
+    cut_after: int = 20
+    has_struck: bool = False
+    took: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"{self.fault.name} at {self.at[:60] or self.cut_after}: {'; '.join(self.problems) or 'well'}"
+
+
+@dataclass(eq=False)
+class Lag:
+    """How late the loop was: *beats* are (when, how late)."""
+
+    beats: list[tuple[float, float]] = field(default_factory=list)
+
+    async def beat(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due = time.monotonic() + BEAT_SECONDS
+            await asyncio.sleep(BEAT_SECONDS)
+            self.beats.append((due, time.monotonic() - due))
+
+    def since(self, moment: float) -> float:
+        """Return by how much all that waited in turn was late since *moment*; what is late by a beat does not count."""
+        return sum(late for when, late in self.beats[-1000:] if when >= moment and late > BEAT_SECONDS)
+
+
+async def _play(case: Case, stage: Stage, server: Server, folder: Path, lag: Lag) -> None:
+    """Play one case on one database."""
+    await stage.fill(folder / str(id(case)))
+    async with proxy(server, case.fault, case.at, case.cut_after) as between:
+        services = stage.services(between.dsn(stage.dsn))
+        settings, began = services.settings, time.monotonic()
+        try:
+            await tick.run(services, Budget(settings.tick_jobs, settings.tick_reminders, BUDGET_SECONDS), "fault")
+        except DatabaseUnavailable:
+            pass  # an answer too: 503
+        except Exception as error:  # noqa: BLE001 - this is what the case is about
+            case.problems.append(f"the tick raised {type(error).__name__}: {error}")
+        case.took = time.monotonic() - began - lag.since(began + BUDGET_SECONDS)
+        ended = time.monotonic()
+        await services.database.close()
+        closed = time.monotonic() - ended - lag.since(ended)
+    case.has_struck = between.strikes > 0
+    if case.took >= BUDGET_SECONDS + 1:
+        case.problems.append(f"it took {case.took:.2f} s")
+    if closed >= CLOSE_SECONDS:
+        case.problems.append(f"closing took {closed:.2f} s")
+    case.problems += await stage.finish()
+
+
+async def _play_all(cases: Sequence[Case], stages: Sequence[Stage], server: Server, folder: Path) -> None:
+    """Play all cases, as many side by side as there are databases."""
+    waiting, lag = list(reversed(cases)), Lag()
+    beating = asyncio.create_task(lag.beat())
+
+    async def play_on(stage: Stage) -> None:
+        while waiting:
+            await _play(waiting.pop(), stage, server, folder, lag)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for stage in stages:
+                group.create_task(play_on(stage))
+    finally:
+        beating.cancel()
+
+
+async def _statements(stage: Stage, server: Server, folder: Path) -> tuple[list[str], int]:
+    """Return the statements of a tick that nothing befalls, each once, and the bytes of their answers."""
+    await stage.fill(folder / "whole")
+    async with proxy(server) as between:
+        services = stage.services(between.dsn(stage.dsn))
+        await tick.run(services, Budget.from_settings(services.settings), "whole")
+        await services.database.close()
+    assert await stage.finish() == []
+    return list(dict.fromkeys(between.statements)), between.passed
+
+
+def _judge(cases: Sequence[Case], chance: Chance) -> None:
+    slowest = max(cases, key=lambda case: case.took)
+    print(f"{len(cases)} cases; slowest answer {slowest.took:.2f} s")  # noqa: T201 - nightly's figure
+    assert [case for case in cases if case.problems] == [], chance
+    assert [case for case in cases if not case.has_struck] == [], chance
+
+
+async def test_every_fault_at_every_statement_costs_no_more_than_the_budget(server: Server, tmp_path: Path) -> None:
+    async with open_stages(server, SIDE_BY_SIDE) as stages:
+        statements, _ = await _statements(stages[0], server, tmp_path)
+        cases = [Case(fault, text) for text in statements for fault in Fault]
+
+        await _play_all(cases, stages, server, tmp_path)
+
+    assert [part for part in ALL_OF_A_TICK if not any(part in text for text in statements)] == []
+    _judge(cases, draw())
+
+
+@pytest.mark.nightly
+async def test_1_000_answers_cut_anywhere_cost_no_more_than_the_budget(server: Server, tmp_path: Path) -> None:
+    chance = draw()
+    async with open_stages(server, SIDE_BY_SIDE) as stages:
+        _, passed = await _statements(stages[0], server, tmp_path)
+        cases = [Case(Fault.CUT, "", chance.randint(0, int(0.9 * passed))) for _ in range(1_000)]
+
+        await _play_all(cases, stages, server, tmp_path)
+
+    _judge(cases, chance)
