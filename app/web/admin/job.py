@@ -6,9 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from app.bookings import record
-from app.bookings.reminders import KIND, ReminderKey, load
-from app.db import Connection
+from app.bookings.accept import accept, is_uncertain
+from app.bookings.reminders import KIND, ReminderKey
 from app.errors import Conflict, NotFound
 from app.handlers.booking_reminder import Reminder
 from app.jobs import operate, why
@@ -16,8 +15,6 @@ from app.jobs.browse import JobRow, get_job
 from app.log import get_logger
 from app.web.admin.jobs import read_id
 from app.web.admin.visit import Visit
-
-UNCERTAIN = "uncertain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ async def show_job(visit: Visit) -> Response:
         advice=advice,
         attempts=_attempts(row.errors),
         booking_id=key.booking_id if key else None,
-        is_uncertain=key is not None and await _is_uncertain(visit.connection, key, row),
+        is_uncertain=row.status == "dead" and key is not None and await is_uncertain(visit.connection, key),
         done=visit.query("done"),
     )
 
@@ -72,13 +69,6 @@ def _reminder_key(row: JobRow) -> ReminderKey | None:
         return Reminder.model_validate(row.payload).key()
     except ValueError:
         return None
-
-
-async def _is_uncertain(connection: Connection, key: ReminderKey, row: JobRow) -> bool:
-    if row.status != "dead":
-        return False
-    owed = await load(connection, key, ())
-    return owed is not None and owed.status == UNCERTAIN
 
 
 async def requeue_job(visit: Visit) -> Response:
@@ -102,9 +92,8 @@ async def accept_reminder(visit: Visit) -> Response:
     row = await _find(visit)
     key = _reminder_key(row)
     async with visit.connection.transaction():
-        if key is None or not await _is_uncertain(visit.connection, key, row):
+        if key is None or not await accept(visit.connection, key):
             raise Conflict(f"job {row.id} has no uncertain reminder")
-        await record.mark_sent(visit.connection, key, None)
         await operate.requeue(visit.connection, row.id)
     get_logger().info("admin.reminder_accepted", job_id=row.id)
     return visit.send_to(f"/admin/jobs/{row.id}", done="accept")
