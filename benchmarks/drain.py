@@ -18,7 +18,8 @@ from pathlib import Path
 from benchmarks.contenders import TICKS, Contender
 from benchmarks.server import Server, process_cpu
 
-CAP_SECONDS = 20.0
+CAP_SECONDS = 12.0
+START_SECONDS = 40.0
 POLL_SECONDS = 0.003
 STATE = """
     SELECT pg_stat_force_next_flush(), pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS wal,
@@ -84,16 +85,15 @@ class Workers:
 
     async def start(self) -> None:
         """Start all of them at once."""
-        for place in range(self._number):
-            process = await asyncio.create_subprocess_exec(
-                *self._command.argv,
-                env=self._command.environment,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=self._command.log.open("ab"),
-            )
-            self._processes.append(process)
-            if process.stdout is not None:
-                self._readers.append(asyncio.create_task(self._read(place, process.stdout)))
+        pipe = asyncio.subprocess.PIPE
+        with self._command.log.open("ab") as log:
+            for place in range(self._number):
+                process = await asyncio.create_subprocess_exec(
+                    *self._command.argv, env=self._command.environment, stdout=pipe, stderr=log
+                )
+                self._processes.append(process)
+                if process.stdout is not None:
+                    self._readers.append(asyncio.create_task(self._read(place, process.stdout)))
 
     async def _read(self, place: int, said: asyncio.StreamReader) -> None:
         async for line in said:
@@ -178,14 +178,15 @@ async def drain(
 
 
 async def _until_finished(workers: Workers, jobs: int, cap: float, count_left: Callable[[], Awaitable[int]]) -> int:
-    """Wait until all *jobs* have run and are written down, or *cap* seconds have passed; return how many are left."""
-    until = time.monotonic() + cap
-    while workers.ran < jobs and time.monotonic() < until:
+    """Wait until all *jobs* have run and are written down, or *cap* seconds since the first; return what is left."""
+    until = time.time() + START_SECONDS
+    while workers.ran < jobs and time.time() < until:
         if workers.has_ended:
             raise SystemExit(f"a worker ended by itself: see {workers.log}")
+        until = until if workers.first is None else workers.first + cap
         await asyncio.sleep(POLL_SECONDS)
     while left := await count_left():
-        if time.monotonic() >= until:
+        if time.time() >= until:
             return left
         await asyncio.sleep(POLL_SECONDS)
     return 0

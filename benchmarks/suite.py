@@ -42,7 +42,7 @@ class Sizes:
     small_drain: int = 5000
     history: int = 1_000_000
     snapshot: int = 50_000
-    cap: float = 20.0
+    cap: float = 12.0
 
 
 QUICK = Sizes(2, 1, 300, 10_000, 4000, 1000, 20_000, 10_000, 5.0)

@@ -48,6 +48,8 @@ class Verdict(NamedTuple):
 # jobs_claim_idx and rows that are not due are never read; the outer LIMIT stops before the next level is opened. Levels
 # are sorted before they are probed, and rows after they are updated: neither a join nor an UPDATE keeps an order.
 # An expiry is asked for with OR: the planner takes IS NOT FALSE for rare, and would sort the whole backlog each time.
+# `= ANY (ARRAY(SELECT ...))` is for the planner too: told how many keys there are, it would read a table of middling
+# size from end to end instead of looking them up. `(SELECT $1)` in the statements below hides the number as well.
 CLAIM = """
     WITH picked AS MATERIALIZED (
         SELECT due.id
@@ -74,8 +76,7 @@ CLAIM = """
         UPDATE jobs
         SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
             locked_until = now() + make_interval(secs => $4)
-        FROM picked
-        WHERE jobs.id = picked.id
+        WHERE jobs.id = ANY (ARRAY(SELECT id FROM picked))
         RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.priority
     )
@@ -112,8 +113,7 @@ CLAIM_REMINDERS = """
         UPDATE jobs
         SET status = 'running', attempts = attempts + 1, fence = fence + 1, started_at = now(),
             locked_until = now() + make_interval(secs => $3)
-        FROM picked
-        WHERE jobs.id = picked.id
+        WHERE jobs.id = ANY (ARRAY(SELECT id FROM picked))
         RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload, jobs.attempts, jobs.max_attempts,
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.expires_at
     )
@@ -168,7 +168,7 @@ def _claimed(rows: Iterable[Any]) -> list[Claimed]:
 HEARTBEAT = """
     WITH held AS MATERIALIZED (
         SELECT jobs.id
-        FROM unnest($1::text::bigint[], $2::text::bigint[]) AS lease (id, fence)
+        FROM unnest((SELECT $1::text::bigint[]), (SELECT $2::text::bigint[])) AS lease (id, fence)
         JOIN jobs ON jobs.id = lease.id AND jobs.fence = lease.fence AND jobs.status || '' = 'running'
         ORDER BY jobs.id
         FOR NO KEY UPDATE OF jobs
@@ -193,8 +193,10 @@ async def heartbeat(connection: Connection, leases: Iterable[tuple[int, int]], l
 SETTLE = """
     WITH verdict AS MATERIALIZED (
         SELECT jobs.id, item.outcome, item.delay, item.error
-        FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::text[], $4::text::float8[], $5::text[])
-            AS item (id, fence, outcome, delay, error)
+        FROM unnest(
+            (SELECT $1::text::bigint[]), (SELECT $2::text::bigint[]), (SELECT $3::text::text[]),
+            (SELECT $4::text::float8[]), (SELECT $5::text[])
+        ) AS item (id, fence, outcome, delay, error)
         JOIN jobs ON jobs.id = item.id AND jobs.fence = item.fence AND jobs.status || '' = 'running'
         ORDER BY jobs.id
         FOR NO KEY UPDATE OF jobs
