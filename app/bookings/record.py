@@ -5,37 +5,42 @@ planned --freeze--> sending --mark_sent--> sent        mark_unsent: planned agai
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from app.bookings.reminders import ReminderKey
+from app.bookings.reminders import ReminderKey, columns
 from app.db import Connection
 
 FREEZE = """
     UPDATE reminders
-    SET status = 'planned', rendered = coalesce(rendered, $5::text::jsonb), reason = 'sending'
-    FROM bookings
-    WHERE reminders.booking_id = $1 AND reminders.starts_at = $2 AND reminders.remind_before = $3
-        AND reminders.channel = $4 AND reminders.status NOT IN ('sent', 'skipped')
+    SET status = 'planned', rendered = coalesce(reminders.rendered, asked.rendered::jsonb), reason = 'sending'
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        WITH ORDINALITY AS asked (booking_id, starts_at, before_seconds, channel, rendered, place),
+        bookings
+    WHERE reminders.booking_id = asked.booking_id AND reminders.starts_at = asked.starts_at::timestamptz
+        AND reminders.remind_before = make_interval(secs => asked.before_seconds::float8)
+        AND reminders.channel = asked.channel AND reminders.status NOT IN ('sent', 'skipped')
         AND bookings.id = reminders.booking_id AND bookings.status = 'confirmed'
         AND bookings.starts_at = reminders.starts_at AND bookings.starts_at > now()
         AND ($6 OR reminders.reason IS DISTINCT FROM 'sending')
-    RETURNING reminders.rendered::text
+    RETURNING asked.place, reminders.rendered::text
 """
 
 
 async def freeze(
-    connection: Connection, key: ReminderKey, rendered: dict[str, Any], *, may_repeat: bool
-) -> dict[str, Any] | None:
-    """Keep *rendered* as what every attempt sends, and return what is kept: the first to write it wins.
+    connection: Connection, items: Sequence[tuple[ReminderKey, dict[str, Any]]], *, may_repeat: bool
+) -> list[dict[str, Any] | None]:
+    """Keep each reminder's rendered message as what every attempt sends, and return what is kept: the first wins.
 
-    The reminder is marked as being sent: until `mark_sent`, `mark_unsent` or `close`, nobody knows whether it was.
-    None when the booking has moved, was cancelled or has started since it was read, or when another attempt is sending
-    and this one may not be the second: not *may_repeat*.
+    The reminders are marked as being sent: until `mark_sent`, `mark_unsent` or `close`, nobody knows whether one was.
+    None where the booking has moved, was cancelled or has started since it was read, or where another attempt is
+    sending and this one may not be the second: not *may_repeat*.
     """
-    text = json.dumps(rendered, ensure_ascii=False)
-    values = (key.booking_id, key.starts_at, key.remind_before, key.channel, text, may_repeat)
-    kept = await connection.fetchval(FREEZE, *values)
-    return None if kept is None else json.loads(kept)
+    texts = [json.dumps(rendered, ensure_ascii=False) for _, rendered in items]
+    kept: list[dict[str, Any] | None] = [None] * len(items)
+    for row in await connection.fetch(FREEZE, *columns([key for key, _ in items]), texts, may_repeat):
+        kept[row["place"] - 1] = json.loads(row["rendered"])
+    return kept
 
 
 MARK_UNSENT = """
@@ -53,14 +58,23 @@ async def mark_unsent(connection: Connection, key: ReminderKey) -> None:
 
 MARK_SENT = """
     UPDATE reminders
-    SET status = 'sent', sent_at = now(), reason = NULL, provider_id = $5
-    WHERE booking_id = $1 AND starts_at = $2 AND remind_before = $3 AND channel = $4 AND status <> 'sent'
+    SET status = 'sent', sent_at = now(), reason = NULL, provider_id = asked.provider_id
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        AS asked (booking_id, starts_at, before_seconds, channel, provider_id)
+    WHERE reminders.booking_id = asked.booking_id AND reminders.starts_at = asked.starts_at::timestamptz
+        AND reminders.remind_before = make_interval(secs => asked.before_seconds::float8)
+        AND reminders.channel = asked.channel AND reminders.status <> 'sent'
 """
 
 
-async def mark_sent(connection: Connection, key: ReminderKey, provider_id: str | None) -> None:
-    """Record that the provider took the message; it is the truth whoever holds the lease by now."""
-    await connection.execute(MARK_SENT, key.booking_id, key.starts_at, key.remind_before, key.channel, provider_id)
+async def mark_sent(connection: Connection, items: Sequence[tuple[ReminderKey, str | None]]) -> list[None]:
+    """Record that the provider took the messages; it is the truth whoever holds the leases by now.
+
+    Each item is a reminder and the provider's own id of the message.
+    """
+    keys, ids = columns([key for key, _ in items]), [provider_id for _, provider_id in items]
+    await connection.execute(MARK_SENT, *keys, ids)
+    return [None] * len(items)
 
 
 REFUSE = """

@@ -220,7 +220,7 @@ class Owed:
 
 
 OWED = """
-    SELECT reminders.status AS reminder_status, reminders.idempotency_key,
+    SELECT asked.place, reminders.status AS reminder_status, reminders.idempotency_key,
         coalesce(reminders.reason = 'sending', FALSE) AS was_sending, reminders.rendered::text,
         coalesce(extract(epoch FROM channels.suspended_until - now())::float8, 0) AS suspended_seconds,
         EXISTS (
@@ -235,20 +235,27 @@ OWED = """
         bookings.id, bookings.title, bookings.starts_at, bookings.ends_at, bookings.status, bookings.attendee_name,
         bookings.attendee_email, bookings.attendee_line_id, bookings.time_zone, bookings.locale, bookings.location,
         bookings.remind_before, bookings.created_at, bookings.updated_at
-    FROM reminders
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
+        WITH ORDINALITY AS asked (booking_id, starts_at, before_seconds, channel, place)
+    JOIN reminders
+        ON reminders.booking_id = asked.booking_id AND reminders.starts_at = asked.starts_at::timestamptz
+        AND reminders.remind_before = make_interval(secs => asked.before_seconds::float8)
+        AND reminders.channel = asked.channel
     LEFT JOIN bookings ON bookings.id = reminders.booking_id
     LEFT JOIN channels ON channels.name = reminders.channel
-    WHERE reminders.booking_id = $1 AND reminders.starts_at = $2 AND reminders.remind_before = $3
-        AND reminders.channel = $4
 """
 
 
-async def load(connection: Connection, key: ReminderKey, offsets: Sequence[timedelta]) -> Owed | None:
-    """Return the reminder under *key* with its booking as both stand now, or None when there is no such record."""
+async def load(connection: Connection, keys: Sequence[ReminderKey], offsets: Sequence[timedelta]) -> list[Owed | None]:
+    """Return the reminder under each of *keys* with its booking as both stand now, None where there is none."""
     seconds = [str(offset.total_seconds()) for offset in offsets]
-    row = await connection.fetchrow(OWED, *_values(key), seconds)
-    if row is None:
-        return None
+    found: list[Owed | None] = [None] * len(keys)
+    for row in await connection.fetch(OWED, *columns(keys), seconds):
+        found[row["place"] - 1] = _owed(row)
+    return found
+
+
+def _owed(row: Any) -> Owed:
     booking = None
     if row["id"] is not None:
         values = {name: row[name] for name in Booking.__slots__}
@@ -266,5 +273,11 @@ async def load(connection: Connection, key: ReminderKey, offsets: Sequence[timed
     )
 
 
-def _values(key: ReminderKey) -> tuple[str, datetime, timedelta, str]:
-    return key.booking_id, key.starts_at, key.remind_before, key.channel
+def columns(keys: Sequence[ReminderKey]) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return *keys* column by column, as text."""
+    return (
+        [key.booking_id for key in keys],
+        [key.starts_at.isoformat() for key in keys],
+        [str(key.remind_before.total_seconds()) for key in keys],
+        [key.channel for key in keys],
+    )

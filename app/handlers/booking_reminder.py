@@ -6,17 +6,22 @@ The message is rendered once and frozen: every retry sends the same bytes under 
 no key and an answer was lost, AMBIGUOUS_SEND decides: retry, or hold the reminder as uncertain for a person.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from app.bookings import record, reminders
+from app.bookings.reminders import KIND as REMINDER
 from app.bookings.reminders import Owed, ReminderKey
 from app.channels import Channel, Message, open_email
 from app.channels.suspension import suspend
 from app.config import Settings
 from app.errors import ChannelSuspended, MaybeSent, NotSent, RecipientRefused
 from app.jobs import Job, Kind, Permanent, RetryAfter, Snooze
+from app.jobs.together import Together
 
 UNCERTAIN = "uncertain"
 TIMEOUT_SECONDS = 15.0
@@ -40,8 +45,7 @@ class Reminder(BaseModel):
 async def remind(job: Job) -> None:
     """Send the reminder that the payload names, once; note in the job what became of it."""
     key, settings = job.payload.key(), job.services.settings
-    async with job.services.database.acquire() as connection:
-        owed = await reminders.load(connection, key, settings.reminder_offsets)
+    owed = await _shared(job).load.ask(key)
     if owed is None or owed.status in ("sent", "skipped"):
         job.note = "settled before"
         return
@@ -55,10 +59,31 @@ async def remind(job: Job) -> None:
     channel = open_email(settings)
     if owed.was_sending and must_hold(channel, settings):
         await _hold(job, key, "an earlier attempt ended while the message was on its way")
-    message = await _frozen(job, key, owed, may_repeat=not must_hold(channel, settings))
+    message = await _frozen(job, key, owed)
     if message is None:
         raise Snooze(0, "the booking or its reminder changed a moment ago")
     await _send(job, key, channel, message, owed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What reminders that are sent side by side ask of the database together."""
+
+    load: Together[ReminderKey, Owed | None]
+    freeze: Together[tuple[ReminderKey, dict[str, Any]], dict[str, Any] | None]
+    mark_sent: Together[tuple[ReminderKey, str | None], None]
+
+
+def _shared(job: Job) -> _Shared:
+    shared, database, settings = job.services.shared, job.services.database, job.services.settings
+    if REMINDER not in shared:
+        shared[REMINDER] = _Shared(
+            Together(database, partial(reminders.load, offsets=settings.reminder_offsets)),
+            Together(database, partial(record.freeze, may_repeat=not must_hold(open_email(settings), settings))),
+            Together(database, record.mark_sent),
+        )
+    found: _Shared = shared[REMINDER]
+    return found
 
 
 def skip_reason(owed: Owed, key: ReminderKey) -> str | None:
@@ -78,7 +103,7 @@ def must_hold(channel: Channel, settings: Settings) -> bool:
     return settings.ambiguous_send == "hold" and not channel.honours_key
 
 
-async def _frozen(job: Job, key: ReminderKey, owed: Owed, *, may_repeat: bool) -> Message | None:
+async def _frozen(job: Job, key: ReminderKey, owed: Owed) -> Message | None:
     """Return the message that every attempt sends, None when what was read has changed since."""
     from app.bookings.render import render_reminder  # noqa: PLC0415 - an empty tick must not pay for Babel and Jinja
 
@@ -98,8 +123,7 @@ async def _frozen(job: Job, key: ReminderKey, owed: Owed, *, may_repeat: bool) -
         except RecipientRefused as error:
             await _refuse(job, key, owed, str(error))
         rendered = message.as_json()
-    async with job.services.database.acquire() as connection:
-        kept = await record.freeze(connection, key, rendered, may_repeat=may_repeat)
+    kept = await _shared(job).freeze.ask((key, rendered))
     return None if kept is None else Message.from_json(kept)
 
 
@@ -124,8 +148,7 @@ async def _send(job: Job, key: ReminderKey, channel: Channel, message: Message, 
             await _hold(job, key, str(error))
         raise
     else:
-        async with job.services.database.acquire() as connection:
-            await record.mark_sent(connection, key, provider_id)
+        await _shared(job).mark_sent.ask((key, provider_id))
         job.note = "sent"
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.config import Settings
 from app.db import Database
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Services:
     """Settings, the pool, the kinds this build knows, and the word that the process is stopping.
 
-    *suspects* is held while a job that has crashed before runs: one at a time in a process.
+    *suspects* is held while a job that has crashed before runs: one at a time in a process. *shared* is where a kind
+    keeps, by a name of its own, what its handlers share.
     """
 
     settings: Settings
@@ -24,3 +25,4 @@ class Services:
     stopping: asyncio.Event
     kinds: Mapping[str, "Kind"]
     suspects: asyncio.Lock = field(default_factory=asyncio.Lock)
+    shared: dict[str, Any] = field(default_factory=dict)
