@@ -1,6 +1,6 @@
 """What every test stands on: a real PostgreSQL for the run, a fresh migrated database for each test that asks.
 
-server (one a run) -> template database (migrated once) -> dsn (a clone a test) -> conn, database, services
+server (one a run) -> template database (migrated once) -> dsn (a clone, emptied after each test) -> conn, services
 """
 
 import asyncio
@@ -20,7 +20,10 @@ from app.handlers import load_kinds
 from app.jobs import Kind
 from app.jobs.services import Services
 from app.migrate import migrate
+from tests.databases import clean, connect, direct_dsn, dsn
 from tests.servers import Server, start_server
+
+__all__ = ["clean", "connect", "direct_dsn", "dsn"]
 
 CRON_SECRET = "tick-" + secrets.token_hex(24)
 
@@ -51,17 +54,6 @@ async def _make_template(server: Server) -> None:
     await admin.execute("CREATE DATABASE template_dormouse")
     await admin.close()
     await migrate(server.direct("template_dormouse"))
-
-
-@pytest.fixture
-async def dsn(server: Server) -> AsyncIterator[str]:
-    """A fresh, migrated database."""
-    name = f"t_{secrets.token_hex(6)}"
-    admin = await asyncpg.connect(server.admin_dsn)
-    await admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template_dormouse')
-    yield server.dsn(name)
-    await admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-    await admin.close()
 
 
 @pytest.fixture

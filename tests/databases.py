@@ -37,7 +37,7 @@ EMPTY = """
 SHAPE = """
     SELECT concat_ws(
         ' ',
-        (SELECT string_agg(concat(relname, reloptions), ',' ORDER BY relname) FROM pg_class
+        (SELECT string_agg(concat(relname, reloptions, relacl), ',' ORDER BY relname) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace),
         (SELECT string_agg(conname, ',' ORDER BY conname) FROM pg_constraint
          WHERE connamespace = 'public'::regnamespace),

@@ -10,9 +10,6 @@ from app import tick
 from app.jobs import Job, Kind, Permanent
 from app.tick import Budget
 from tests.channels.http_server import HttpServer, answer, http_server
-from tests.databases import clean, dsn
-
-__all__ = ["clean", "dsn"]
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # apprise imports imghdr

@@ -1,14 +1,11 @@
-"""These tests are many and small: they share a database that is emptied after each. One has a proxy in front."""
+"""A proxy between a test and its database."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.databases import clean, connect, direct_dsn, dsn
 from tests.db.proxy import Proxy
 from tests.servers import Server
-
-__all__ = ["clean", "connect", "direct_dsn", "dsn"]
 
 
 @pytest.fixture

@@ -8,9 +8,6 @@ import pytest
 
 from app.config import Settings
 from app.main import create_app
-from tests.databases import clean, dsn
-
-__all__ = ["clean", "dsn"]
 
 ADMIN_TOKEN = "admin-" + "0123456789abcdef" * 3
 OPERATOR = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
