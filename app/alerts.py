@@ -213,6 +213,7 @@ class Teller:
 
     def __post_init__(self) -> None:
         self.sinks = sinks_of(self.settings)
+        self.names = [sink.name for sink in self.sinks]
 
     async def tell(self, unknown_kinds: Iterable[str]) -> None:
         """Collect, send one digest to each sink, and settle; with no time left, all is left to the next tick."""
@@ -220,7 +221,7 @@ class Teller:
         if seconds < LEAST_SECONDS:
             return
         async with self.link.acquire() as connection:
-            alerts = await collect(connection, [sink.name for sink in self.sinks], unknown_kinds)
+            alerts = await collect(connection, self.names, unknown_kinds)
         if not alerts:
             return
         by_sink = {sink.name: [alert for alert in alerts if alert.sink == sink.name] for sink in self.sinks}

@@ -147,8 +147,7 @@ class Tick:
     async def _survey(self) -> Survey:
         keep = self.services.settings.done_retention_days * 86_400
         async with self.link.acquire(is_checked=False) as connection:
-            sinks = [sink.name for sink in self.teller.sinks]
-            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=sinks)
+            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names)
         if self.survey is None:
             self.summary.begin(found)
         self.survey = found
