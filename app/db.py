@@ -8,7 +8,7 @@ what a tick still holds at its deadline is terminated. Nothing here is session s
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
@@ -180,7 +180,7 @@ class Link:
     def terminate(self) -> None:
         """Cut every connection in use: the last word when a deadline has passed."""
         for connection in self._held:
-            connection.terminate()
+            _cut(connection)
 
     def _limit(self, limit: float | None) -> float:
         asked = self._database.connect_timeout if limit is None else limit
@@ -199,7 +199,7 @@ class Link:
                 continue
             if not is_checked or await self._is_alive(connection):
                 return connection
-            connection.terminate()
+            _cut(connection)
             await pool.release(connection)
         raise DatabaseUnavailable(f"the database could not be reached within {limit:.0f} s")
 
@@ -219,4 +219,10 @@ class Link:
         try:
             await pool.release(connection, timeout=PING_SECONDS)
         except DATABASE_ERRORS:
-            connection.terminate()
+            _cut(connection)
+
+
+def _cut(connection: Any) -> None:
+    """Terminate *connection*; one that its server has ended left the pool by itself, and may not even be asked to."""
+    with suppress(asyncpg.InterfaceError):
+        connection.terminate()

@@ -78,15 +78,33 @@ class Proxy:
     is_dark: bool = False
     strikes: int = 0
     passed: int = 0
+    _listener: asyncio.Server | None = None
+    _clients: dict[asyncio.Task[None], asyncio.StreamWriter] = field(default_factory=dict)
 
     def dsn(self, dsn: str) -> str:
         """Return the address of the database of *dsn*, through here."""
         name = dsn.rsplit("/", 1)[1].partition("?")[0]
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}?sslmode=disable"
 
-    def heal(self) -> None:
-        """Do no more harm to new connections."""
-        self.fault, self.is_slow, self.is_dark = None, False, False
+    async def listen(self) -> None:
+        """Take connections, on the port of before if there was one."""
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def refuse(self) -> None:
+        """Cut every connection and take no new one: what a database does that is put to sleep."""
+        if self._listener is not None:
+            self._listener.close()
+        await asyncio.sleep(0)  # who was accepted a moment ago is known then
+        for task, writer in list(self._clients.items()):
+            task.cancel()  # one that has not begun closes nothing itself
+            writer.transport.abort()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self.serve(reader, writer))
+        self._clients[task] = writer
+        task.add_done_callback(self._clients.pop)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Stand between one client and the database."""
@@ -199,21 +217,8 @@ async def proxy(
 ) -> AsyncIterator[Proxy]:
     """Run the proxy until the block ends."""
     made = Proxy(server, fault, at, cut_after, is_repeated)
-    clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(made.serve(reader, writer))
-        clients[task] = writer
-        task.add_done_callback(clients.pop)
-
-    listener = await asyncio.start_server(accept, "127.0.0.1", 0)
-    made.port = listener.sockets[0].getsockname()[1]
+    await made.listen()
     try:
         yield made
     finally:
-        listener.close()
-        await asyncio.sleep(0)  # who was accepted a moment ago is known then
-        for task, writer in list(clients.items()):
-            task.cancel()  # one that has not begun closes nothing itself
-            writer.transport.abort()
-        await asyncio.gather(*clients, return_exceptions=True)
+        await made.refuse()
