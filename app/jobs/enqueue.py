@@ -17,6 +17,7 @@ from app.errors import BadInput
 
 PAYLOAD_BYTES = 262_144
 CHUNK = 10_000
+ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -99,12 +100,12 @@ async def _insert(connection: Connection, job: NewJob) -> Enqueued:
     return Enqueued(row["id"], row["is_new"])
 
 
-# Ids are drawn before the insert, so that each input row finds its own again; a key that was there before, or comes
-# twice in the same batch, gives the row that holds it.
+# Ids are drawn before the insert, so that each input row finds its own again; the sequence is looked up once, not once
+# for each row. A key that was there before, or comes twice in a batch, gives no id: HOLDERS then says which row has it.
 ENQUEUE_MANY = """
     WITH input AS MATERIALIZED (
-        SELECT ord, nextval(pg_get_serial_sequence('jobs', 'id')) AS id, kind, payload, dedupe_key, queue,
-            priority, run_at, expires_at, max_attempts
+        SELECT ord, nextval((SELECT pg_get_serial_sequence('jobs', 'id')::regclass)) AS id, kind, payload, dedupe_key,
+            queue, priority, run_at, expires_at, max_attempts
         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
             WITH ORDINALITY
             AS item (kind, payload, dedupe_key, queue, priority, run_at, expires_at, max_attempts, ord)
@@ -116,13 +117,10 @@ ENQUEUE_MANY = """
         FROM input
         ORDER BY ord
         ON CONFLICT (dedupe_key) DO NOTHING
-        RETURNING id, dedupe_key
+        RETURNING id
     )
-    SELECT coalesce(added.id, twin.id, held.id) AS id, added.id IS NOT NULL AS is_new
-    FROM input
-    LEFT JOIN added ON added.id = input.id
-    LEFT JOIN added AS twin ON twin.dedupe_key = input.dedupe_key
-    LEFT JOIN jobs AS held ON held.dedupe_key = input.dedupe_key
+    SELECT added.id
+    FROM input LEFT JOIN added ON added.id = input.id
     ORDER BY input.ord
 """
 
@@ -153,11 +151,32 @@ async def _insert_chunk(connection: Connection, jobs: Sequence[NewJob]) -> list[
         )
     except REFUSALS as error:
         raise BadInput(_why(error)) from error
-    return [
-        # A key that another transaction took a moment ago is not in this statement's snapshot: ask for it alone.
-        await _insert(connection, job) if row["id"] is None else Enqueued(row["id"], row["is_new"])
-        for job, row in zip(jobs, rows, strict=True)
-    ]
+    added = [row[0] for row in rows]
+    if None not in added:
+        return [Enqueued(job_id, is_new=True) for job_id in added]
+    return await _with_holders(connection, jobs, added)
+
+
+HOLDERS = """
+    SELECT dedupe_key, id
+    FROM jobs
+    WHERE dedupe_key = ANY ($1::text[])
+"""
+
+
+async def _with_holders(connection: Connection, jobs: Sequence[NewJob], added: Sequence[int | None]) -> list[Enqueued]:
+    """Give each job that was not *added* the row that holds its key."""
+    keys = [job.dedupe_key for job, job_id in zip(jobs, added, strict=True) if job_id is None]
+    holders = {row["dedupe_key"]: row["id"] for row in await connection.fetch(HOLDERS, keys)}
+    results = []
+    for job, job_id in zip(jobs, added, strict=True):
+        if job_id is not None:
+            results.append(Enqueued(job_id, is_new=True))
+        elif job.dedupe_key in holders:
+            results.append(Enqueued(holders[job.dedupe_key], is_new=False))
+        else:  # the row that held it has gone meanwhile, or this transaction's snapshot does not see it
+            results.append(await _insert(connection, job))
+    return results
 
 
 REFUSALS = (
@@ -182,13 +201,13 @@ def _iso(moment: datetime | None) -> str | None:
 def payload_text(payload: Any) -> str:
     """Return *payload* as JSON text, at most 256 KiB; raise BadInput for what PostgreSQL or a reader could not hold."""
     try:
-        text = json.dumps(_as_mapping(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = ENCODER.encode(_as_mapping(payload))
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"the payload is not JSON: {type(error).__name__}") from error
     if size > PAYLOAD_BYTES:
         raise BadInput(f"the payload is {size} bytes long; at most {PAYLOAD_BYTES} are taken")
-    if NUL.search(text):
+    if "\\u0000" in text and NUL.search(text):
         raise BadInput("the payload holds a NUL, which PostgreSQL cannot store")
     return text
 
