@@ -20,9 +20,11 @@ LOCK_TRIES = 5
 CONNECT_SECONDS = 15.0
 
 # lock_timeout bounds the wait for the advisory lock and for each table: readers never queue behind us for long.
+# statement_timeout bounds what is done once a lock is held: writers wait for that.
 BEGIN_LOCKED = """
     BEGIN;
     SET LOCAL lock_timeout = '3s';
+    SET LOCAL statement_timeout = '5min';
     SELECT pg_advisory_xact_lock(4995148757353981011)
 """
 
@@ -58,6 +60,8 @@ async def migrate(dsn: str) -> list[str]:
                 return await _migrate_locked(connection)
             except asyncpg.LockNotAvailableError:
                 await connection.execute("ROLLBACK")
+            except asyncpg.QueryCanceledError:
+                raise DatabaseUnavailable("a step took longer than 5 minutes: nothing was changed") from None
         raise DatabaseUnavailable("another migration, or a long transaction, holds the tables: try again later")
     finally:
         await connection.close(timeout=CONNECT_SECONDS)

@@ -13,7 +13,7 @@ import pytest
 from tests.ops.step import ROOT
 
 LINE = "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && .venv/bin/pytest"
-TOOLS = ["ruff", "mypy", "lint-imports", "zizmor", "check-jsonschema", "hadolint", "pytest", "dormouse"]
+TOOLS = ["ruff", "mypy", "lint-imports", "zizmor", "check-jsonschema", "hadolint", "squawk", "pytest", "dormouse"]
 
 # Each tool notes its call; the one that $FAIL names fails, and pytest leaves a report and, if asked, a process.
 STAND_IN = """#!/bin/sh
@@ -47,7 +47,7 @@ def run_ci(tmp_path: Path) -> RunCi:
     programs.mkdir()
     for path, text in [
         (repository / "stand-in", STAND_IN),
-        (programs / "python3", PYTHON.format(python=sys.executable, tools=" ".join(TOOLS))),
+        (programs / "python3", PYTHON.format(python=sys.executable, tools=" ".join([*TOOLS, "pip-audit"]))),
     ]:
         path.write_text(text)
         path.chmod(0o755)
@@ -85,6 +85,7 @@ def test_it_is_green_when_all_parts_are(run_ci: RunCi, tmp_path: Path) -> None:
     calls = (tmp_path / "calls").read_text()
     assert [name for name in ["pip", *TOOLS] if f"{name} " not in calls] == []
     assert "pip install -e .[dev]" in calls
+    assert "pytest -q --server=system tests/bookings" in calls
     assert "pytest -q --server=pgbouncer" in calls
 
 

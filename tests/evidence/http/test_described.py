@@ -19,7 +19,7 @@ from tests.evidence.http.conftest import Serve
 from tests.evidence.http.tokens import application, bearer, token_for
 from tests.web.serving import Serving
 
-SHORT, NIGHTLY = 6, 2_000
+SHORT, NIGHTLY = 6, 300
 WRONG = {400, 404, 409, 415, 422}
 # 503 is what a monitor asks for by max_age_seconds: the last tick is older.
 RIGHT = {"/api/cron/status": {200, 503}}
