@@ -11,7 +11,7 @@ import json
 import random
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,13 @@ from benchmarks.shelf import Template, make_template, obey
 CACHE = Path.home() / ".cache" / "dormouse-bench"
 RESULTS = Path(__file__).resolve().parent / "results"
 TOO_SLOW_FOR_50_000 = ("procrastinate", "oban-py")
+PARTS = {
+    "enqueue": ("single", "bulk"),
+    "drain": ("drain 1", "drain 4"),
+    "history": ("empty", "full"),
+    "snapshot": ("snapshot",),
+    "ticks": ("ticks",),
+}
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 
 
@@ -58,8 +65,8 @@ class Suite:
     results: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
     noise: Noise = field(default_factory=Noise)
 
-    async def run(self, parts: list[str]) -> None:
-        """Measure *parts*, in the order of the table."""
+    async def run(self, parts: list[str], store: Path) -> None:
+        """Measure *parts*, in the order of the table; what is measured so far is kept in *store*."""
         known = {
             "enqueue": self.enqueue,
             "drain": self.drain,
@@ -69,7 +76,10 @@ class Suite:
         }
         for name in parts or known:
             say(f"-- {name}")
+            for part in PARTS[name]:
+                self.results.pop(part, None)
             await known[name]()
+            await asyncio.to_thread(store.write_text, json.dumps(self.results))
 
     def note(self, part: str, contender: str, found: dict[str, Any]) -> None:
         """Keep one measurement."""
@@ -201,6 +211,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds and small sizes: minutes, not half an hour")
     parser.add_argument("--ours-only", action="store_true", help="leave the peers out; needs no network")
     parser.add_argument("--parts", nargs="*", default=[], help="enqueue, drain, history, snapshot, ticks; default all")
+    parser.add_argument("--rounds", type=int, help="rounds of each part; a figure is the median of them (default 5)")
     parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured of the other parts")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where peers and data lie, outside the repository")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where speed.md, speed.png and speed.svg go")
@@ -211,11 +222,13 @@ def main() -> None:
     data = asked.cache / "server"
     shutil.rmtree(data, ignore_errors=True)
     with running_server(data) as server:
-        suite = Suite(server, contenders, QUICK if asked.quick else Sizes())
+        sizes = QUICK if asked.quick else Sizes()
+        if asked.rounds:
+            sizes = replace(sizes, rounds=asked.rounds, long_rounds=asked.rounds)
+        suite = Suite(server, contenders, sizes)
         store = asked.cache / "measured.json"
         if asked.keep and store.exists():
-            suite.results = {k: v for k, v in json.loads(store.read_text()).items() if k != "noise"}
-        asyncio.run(suite.run(asked.parts))
-    store.write_text(json.dumps(suite.results))
+            suite.results = json.loads(store.read_text())
+        asyncio.run(suite.run(asked.parts, store))
     shutil.rmtree(data, ignore_errors=True)
     write_report(asked.results, suite.results, contenders, [*notes, *suite.noise.sentences()])
