@@ -8,39 +8,57 @@
 
 A GET changes nothing. A form is taken from a page of the same origin, with the session's own token. Nothing runs by
 itself: the one script looks again only while the page is seen, and not for long.
+
+The routes name their functions instead of importing them: a tick's cold start must not pay for any page.
 """
 
+from functools import partial
+from importlib import import_module
+
 from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from app.web.admin import booking, channels, job, jobs, login, overview, reminders, schedule, ticks
-from app.web.admin.assets import send_asset
-from app.web.admin.pages import form, open_page, page
+
+def _route(sort: str, path: str, name: str, method: str = "GET") -> Route:
+    """Return the route to the function *name* of a module here; *sort* says who may come, as pages.serve tells."""
+
+    async def endpoint(request: Request) -> Response:
+        answer: Response = await import_module("app.web.admin.pages").serve(request, sort, name)
+        return answer
+
+    return Route(path, endpoint, methods=[method])
+
+
+_open = partial(_route, "open")
+_page = partial(_route, "page")
+_form = partial(_route, "page", method="POST")
 
 ROUTES = (
-    open_page("/admin/login", login.show_login),
-    open_page("/admin/login", login.log_in, "POST"),
-    open_page("/admin/language", login.set_language, "POST"),
-    Route("/admin/assets/{name}", send_asset),
-    form("/admin/logout", login.log_out),
-    page("/admin", overview.show_overview),
-    page("/admin/pulse", overview.show_pulse, is_a_person=False),
-    page("/admin/jobs", jobs.show_jobs),
-    form("/admin/jobs", jobs.search_jobs),
-    form("/admin/bulk/{verb}", jobs.change_jobs),
-    page("/admin/jobs/{job_id}", job.show_job),
-    form("/admin/jobs/{job_id}/requeue", job.requeue_job),
-    form("/admin/jobs/{job_id}/cancel", job.cancel_job),
-    form("/admin/jobs/{job_id}/accept", job.accept_reminder),
-    page("/admin/reminders", reminders.show_upcoming),
-    page("/admin/reminders/{status}", reminders.show_reminders),
-    page("/admin/bookings/{booking_id:path}", booking.show_booking),
-    page("/admin/ticks", ticks.show_ticks),
-    page("/admin/ticks/{tick_id}", ticks.show_tick),
-    page("/admin/schedule", schedule.show_schedule),
-    page("/admin/channels", channels.show_channels),
-    form("/admin/channels/resume", channels.resume_channel),
-    page("/admin/{rest:path}", login.show_nothing),
+    _open("/admin/login", "login.show_login"),
+    _open("/admin/login", "login.log_in", "POST"),
+    _open("/admin/language", "login.set_language", "POST"),
+    _open("/admin/assets/{name}", "assets.send_asset"),
+    _form("/admin/logout", "login.log_out"),
+    _page("/admin", "overview.show_overview"),
+    _route("glance", "/admin/pulse", "overview.show_pulse"),
+    _page("/admin/jobs", "jobs.show_jobs"),
+    _form("/admin/jobs", "jobs.search_jobs"),
+    _form("/admin/bulk/{verb}", "jobs.change_jobs"),
+    _page("/admin/jobs/{job_id}", "job.show_job"),
+    _form("/admin/jobs/{job_id}/requeue", "job.requeue_job"),
+    _form("/admin/jobs/{job_id}/cancel", "job.cancel_job"),
+    _form("/admin/jobs/{job_id}/accept", "job.accept_reminder"),
+    _page("/admin/reminders", "reminders.show_upcoming"),
+    _page("/admin/reminders/{status}", "reminders.show_reminders"),
+    _page("/admin/bookings/{booking_id:path}", "booking.show_booking"),
+    _page("/admin/ticks", "ticks.show_ticks"),
+    _page("/admin/ticks/{tick_id}", "ticks.show_tick"),
+    _page("/admin/schedule", "schedule.show_schedule"),
+    _page("/admin/channels", "channels.show_channels"),
+    _form("/admin/channels/resume", "channels.resume_channel"),
+    _page("/admin/{rest:path}", "login.show_nothing"),
 )
 
 router = APIRouter()

@@ -4,11 +4,14 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from app.web.problems import Refused
+
+if TYPE_CHECKING:
+    from app.web.admin.visit import Door
 
 TYPES = {
     "dormouse.css": "text/css; charset=utf-8",
@@ -44,10 +47,10 @@ def asset_paths() -> dict[str, str]:
     return {name.partition(".")[2]: asset.path for name, asset in _assets().items()}
 
 
-async def send_asset(request: Request) -> Response:
+async def send_asset(door: "Door") -> Response:
     """Send the file whose address this is; an address of an older build is unknown."""
     for asset in _assets().values():
-        if asset.path == request.url.path:
+        if asset.path == door.request.url.path:
             headers = {"Cache-Control": "public, max-age=31536000, immutable"}
             return Response(asset.body, media_type=asset.media_type, headers=headers)
     raise Refused(404, "There is nothing at this address.")

@@ -2,15 +2,20 @@
 
     Door -> connection -> session (else the login) -> form token -> show(visit) -> answer, or the error as a page
 
+    sort     who may come
+    open     anyone: the function is given the Door
+    page     who is logged in: the function is given the Visit
+    glance   the same, but a script asks: it does not keep the session awake
+
 A page is one function in one file; a form is sent to an address of its own, and leads on to a page.
 """
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from importlib import import_module
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from app.web.admin.cookies import SESSION, read_cookie
 from app.web.admin.sessions import find_session
@@ -18,42 +23,21 @@ from app.web.admin.visit import Door, Visit
 from app.web.problems import Refused, problem_for
 
 Show = Callable[[Visit], Awaitable[Response]]
-Greet = Callable[[Door], Awaitable[Response]]
 NOT_THIS_SESSION = "This form is not of this session: go back, reload the page and try again."
 
 
-def page(path: str, show: Show, *, is_a_person: bool = True) -> Route:
-    """Return the route of a page for who is logged in; one that a script asks for is not *is_a_person*'s own."""
-
-    async def serve(door: Door) -> Response:
-        return await _admit(door, show, is_a_person=is_a_person)
-
-    return _route(path, serve, "GET")
-
-
-def form(path: str, take: Show) -> Route:
-    """Return the route that takes a form of who is logged in."""
-
-    async def serve(door: Door) -> Response:
-        return await _admit(door, take, is_a_person=True)
-
-    return _route(path, serve, "POST")
-
-
-def open_page(path: str, greet: Greet, method: str = "GET") -> Route:
-    """Return the route of a page, or a form, for anyone."""
-    return _route(path, greet, method)
-
-
-def _route(path: str, serve: Greet, method: str) -> Route:
-    async def endpoint(request: Request) -> Response:
-        door = Door.of(request)
-        try:
-            return await serve(door)
-        except Exception as error:  # noqa: BLE001 - judged and, if nobody foresaw it, logged by problem_for
-            return tell(door, error)
-
-    return Route(path, endpoint, methods=[method])
+async def serve(request: Request, sort: str, name: str) -> Response:
+    """Answer with the page that the function *name*, `module.function`, shows to whom *sort* admits."""
+    door = Door.of(request)
+    module, _, function = name.partition(".")
+    show = getattr(import_module(f"app.web.admin.{module}"), function)
+    try:
+        if sort == "open":
+            answer: Response = await show(door)
+            return answer
+        return await _admit(door, show, is_a_person=sort != "glance")
+    except Exception as error:  # noqa: BLE001 - judged and, if nobody foresaw it, logged by problem_for
+        return tell(door, error)
 
 
 async def _admit(door: Door, show: Show, *, is_a_person: bool) -> Response:
