@@ -185,6 +185,10 @@ async def test_what_is_not_there_is_a_404_and_a_page(visitor: Visitor) -> None:
         assert (answer.status_code, 'href="/admin"' in answer.text) == (404, True), path
 
 
+async def test_a_slash_too_many_leads_to_the_overview(visitor: Visitor) -> None:
+    assert (await visitor.get("/admin/")).headers["location"] == "/admin"
+
+
 async def test_a_tick_is_shown_whatever_an_older_build_left_out(visitor: Visitor, conn: Any) -> None:
     await conn.execute(
         "INSERT INTO ticks (id, started_at, finished_at, source, summary)"

@@ -115,6 +115,8 @@ async def set_language(door: Door) -> Response:
     return answer
 
 
-async def show_nothing(_visit: Visit) -> Response:
+async def show_nothing(visit: Visit) -> Response:
     """Say that there is no such page, to who is logged in: nobody else learns which there are."""
+    if not visit.place["rest"]:
+        return visit.send_to(HOME)
     raise Refused(404, "There is nothing at this address.")
