@@ -17,6 +17,7 @@ from app.db import DATABASE_ERRORS, Connection, Link
 from app.errors import LeaseLost
 from app.jobs.job import Job, Kind
 from app.jobs.queue import Claimed, Verdict, heartbeat, settle
+from app.jobs.retry import Herd
 from app.jobs.runner import LEASE_LOST, STOPPED, TIMED_OUT, Ending, judge, perform
 from app.jobs.services import Services
 from app.jobs.settler import Settler
@@ -64,6 +65,7 @@ class Crew:
 
     def __post_init__(self) -> None:
         self.settler = Settler(self.link, self.until, self._say)
+        self._herd = Herd()
         self._secrets = self.services.settings.secret_values()
 
     @asynccontextmanager
@@ -148,8 +150,10 @@ class Crew:
         if verdict is None:
             self._settled(run, "lost", None)
             self._say()
-        else:
-            self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
+            return
+        if verdict.outcome == "retried":
+            verdict = verdict._replace(delay=verdict.delay + self._herd.spread(time.monotonic()))
+        self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
 
     def _settled(self, run: Run, outcome: str, error: str | None) -> None:
         if self.runs.get(run.claimed.id) is run:
