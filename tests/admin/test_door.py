@@ -2,8 +2,6 @@
 
 import asyncio
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -291,11 +289,3 @@ async def test_a_link_from_another_site_gets_a_page_that_calls_itself_once_more(
 def test_every_route_of_the_pages_is_behind_the_door_or_named_here() -> None:
     assert all(isinstance(route, Route) for route in ROUTES)
     assert {route.path for route in ROUTES} - {path for path, _ in BEHIND} == set(OPEN)
-
-
-def test_no_page_is_imported_before_it_is_asked_for() -> None:
-    code = "import sys, app.main; print([name for name in sys.modules if name.startswith('app.web.admin.')])"
-
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-
-    assert found.stdout.strip() == "[]"

@@ -1,6 +1,8 @@
 """Overview, reminders, bookings, ticks, schedule and channels: what they say, empty and full."""
 
 import html
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -235,3 +237,11 @@ async def test_a_database_that_is_away_is_a_503_and_a_page(settings: Callable[..
     assert (answer.status_code, door.status_code) == (503, 200)
     assert int(answer.headers["retry-after"]) > 0
     assert "</html>" in answer.text
+
+
+def test_no_page_is_imported_before_it_is_asked_for() -> None:
+    code = "import sys, app.main; print([name for name in sys.modules if name.startswith('app.web.admin.')])"
+
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert found.stdout.strip() == "[]"
