@@ -194,6 +194,8 @@ def judge(world: World) -> dict[str, list[str]]:
     for place, text in world.said.items():
         is_of_rows = place.startswith((*PAGES_OF_ROWS, "dormouse jobs", "dormouse bookings"))
         may_hold = ("payload", *world.canaries.attendee) if is_of_rows else ()
+        if place.startswith("GET /admin/"):
+            may_hold = ("request",)  # a page leads back to its own address when the language is changed
         if names := world.canaries.found_in(text, but=may_hold):
             found[place] = names
     return found
