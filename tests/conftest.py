@@ -7,7 +7,7 @@ import asyncio
 import compileall
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from app.jobs import Kind
 from app.jobs.services import Services
 from app.migrate import migrate
 from tests.databases import clean, connect, direct_dsn, dsn
+from tests.quiet import is_quiet, turn
 from tests.servers import Server, start_server
 
 __all__ = ["clean", "connect", "direct_dsn", "dsn"]
@@ -32,6 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the product once, as its image does: each of the many programs started here would do it anew."""
     if not hasattr(config, "workerinput"):
         compileall.compile_dir("app", quiet=2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test that measures time run alone: it would measure its neighbours."""
+    with turn(alone=is_quiet(item.path)):
+        return (yield)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -119,7 +119,7 @@ def test_every_nightly_form_has_its_line_and_its_command() -> None:
     nightly = {f"tests/{path.relative_to(TESTS)}" for path in evidence_files() if "nightly" in path.read_text()}
 
     assert lines == nightly
-    assert "`.venv/bin/pytest -m nightly -s`" in page()
+    assert "`.venv/bin/pytest -n 0 -m nightly -s`" in page()
 
 
 @pytest.mark.parametrize("path", evidence_files(), ids=lambda path: str(path.relative_to(EVIDENCE)))
