@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, MutableMapping
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Any
 
 from app.config import Settings
@@ -31,12 +32,12 @@ URL_PASSWORD = re.compile(r"(\w+://)[^/@\s]+@")
 
 def setup_logging(settings: Settings) -> None:
     """Send log lines to standard error in the form that the settings name; configured secrets are masked in each."""
-    secrets = settings.secret_values()
+    without_secrets = lru_cache(maxsize=256)(partial(masked, secrets=settings.secret_values()))
 
     def mask(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         for key, value in event.items():
             if isinstance(value, str):
-                event[key] = masked(value, secrets)
+                event[key] = without_secrets(value)
         return event
 
     renderer: Any = structlog.processors.JSONRenderer(serializer=_as_json)
@@ -75,8 +76,13 @@ def _as_json(event: MutableMapping[str, Any], **_options: Any) -> str:
 
 
 def _stamp(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    if "timestamp" not in event:
+        event["timestamp"] = _now()
     return event
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 def log_many(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
@@ -84,10 +90,10 @@ def log_many(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
 
     A line for each of 500 jobs that end together would otherwise cost more than the jobs.
     """
-    settings = structlog.get_config()
+    settings, now = structlog.get_config(), _now()
     logger, texts = settings["logger_factory"](), []
     for level, line in lines:
-        event: Any = line
+        event: Any = line | {"timestamp": now}
         try:
             for processor in settings["processors"]:
                 event = processor(logger, level, event)
