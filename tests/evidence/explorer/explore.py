@@ -64,6 +64,9 @@ class Explorer:
         self.recorder.world = world
         with capture_logs():
             problems = await self._problems(world, name)
+        for actor in scheduler.actors:
+            if actor.is_dead:
+                await self.stage.stock.bury(actor)
         self.statements.update(step.split(" ", 1)[1] for step in scheduler.trace)
         return Order(seed, name, scheduler.trace, problems)
 

@@ -170,7 +170,7 @@ class Scheduler:
 
     async def _done_or_blocked(self, step: Step) -> bool:
         """Wait until *step* is done, and say so; False when it waits for a lock that somebody holds."""
-        for _ in range(round(self._patience / BLOCKED_SECONDS)):
+        for _ in range(round(STUCK_SECONDS / BLOCKED_SECONDS)):
             await asyncio.wait({step.done}, timeout=BLOCKED_SECONDS / 5)
             if step.done.done():
                 return True
