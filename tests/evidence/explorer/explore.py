@@ -41,7 +41,8 @@ class Order:
         lines = [f"order {self.seed} ({self.scenario}) broke a promise:"]
         lines += [f"  {problem}" for problem in self.problems]
         lines += [f"  {number:3} {step}" for number, step in enumerate(self.trace)]
-        return "\n".join([*lines, f"again: EXPLORE_SEED={self.seed} pytest tests/evidence/explorer -k replay"])
+        again = f"EXPLORE_SEED={self.seed} pytest -n 0 -s tests/evidence/explorer -k replay"
+        return "\n".join([*lines, f"again: {again}"])
 
 
 @dataclass

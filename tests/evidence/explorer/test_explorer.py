@@ -1,6 +1,6 @@
 """Any order of statements keeps every promise: 1,000 orders in each run, 10,000 at night, any one by its seed.
 
-EXPLORE_SEED=172 pytest tests/evidence/explorer -k replay -s        plays one order and prints its steps
+EXPLORE_SEED=172 pytest -n 0 -s tests/evidence/explorer -k replay        plays one order and prints its steps
 """
 
 import os
