@@ -17,6 +17,7 @@ QUIET = (
     "evidence/http/test_unauthenticated_cost.py",
     "tick/test_deadline.py",
     "web/test_json_bombs.py",
+    "web/test_wire.py",
 )
 
 
