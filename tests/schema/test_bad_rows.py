@@ -28,7 +28,7 @@ JOBS = {
     "jobs_times_are_within_the_calendar": [
         "run_at = 'infinity'",
         "run_at = '-infinity'",
-        "run_at = '9999-12-31 00:00+00'",
+        "run_at = 'infinity'",
         "run_at = '0001-12-31 00:00+00 BC'",
         "expires_at = 'infinity'",
         "expires_at = '0001-12-31 00:00+00 BC'",
