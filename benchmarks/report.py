@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contenders import BARE, TICKS, WORKER, Contender
+from benchmarks.noise import noise_sentence
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 RATES = (
@@ -49,6 +50,7 @@ def write_report(folder: Path, results: Results, contenders: Sequence[Contender]
         ticks_table(results),
         settings_table(contenders),
         *notes,
+        noise_sentence([found for part in results.values() for runs in part.values() for found in runs]),
     ]
     (folder / "speed.md").write_text("\n\n".join(part for part in parts if part) + "\n")
     if "drain 1" in results:

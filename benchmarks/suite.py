@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import ticks
 from benchmarks.contenders import TICKS, Contender, ours
 from benchmarks.drain import Drain, drain
-from benchmarks.noise import Noise
+from benchmarks.noise import watching
 from benchmarks.peers import install
 from benchmarks.report import write_report
 from benchmarks.server import Server, running_server
@@ -63,7 +63,6 @@ class Suite:
     contenders: list[Contender]
     sizes: Sizes
     results: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
-    noise: Noise = field(default_factory=Noise)
 
     async def run(self, parts: list[str], store: Path) -> None:
         """Measure *parts*, in the order of the table; what is measured so far is kept in *store*."""
@@ -149,7 +148,7 @@ class Suite:
         if holder is not None:
             await holder.execute(SNAPSHOT)
             await holder.fetchval("SELECT count(*) FROM pg_class")
-        with self.noise.watch(self.server) as watch:
+        with watching() as watch:
             found = await drain(
                 self.server,
                 contender,
@@ -162,7 +161,8 @@ class Suite:
             watch.used = found.worker_cpu + found.server_cpu
         if holder is not None:
             await holder.close()
-        self.note(part, contender.name, as_plain(found, jobs))
+        noise = {"foreign": watch.foreign, "stolen": watch.stolen}
+        self.note(part, contender.name, as_plain(found, jobs) | noise)
 
     async def _shelve(self, takers: list[Contender], jobs: int, history: int = 0) -> dict[str, Template]:
         shelf = {}
@@ -231,4 +231,4 @@ def main() -> None:
             suite.results = json.loads(store.read_text())
         asyncio.run(suite.run(asked.parts, store))
     shutil.rmtree(data, ignore_errors=True)
-    write_report(asked.results, suite.results, contenders, [*notes, *suite.noise.sentences()])
+    write_report(asked.results, suite.results, contenders, notes)
