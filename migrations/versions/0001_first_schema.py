@@ -48,8 +48,8 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_errors_are_a_list CHECK (jsonb_typeof(errors) = 'array'),
     CONSTRAINT jobs_running_means_leased CHECK ((status = 'running') = (locked_until IS NOT NULL)),
     CONSTRAINT jobs_times_are_within_the_calendar CHECK (
-        run_at >= '0001-01-01+00' AND run_at < '9999-12-31 24:00+00'
-        AND expires_at >= '0001-01-01+00' AND expires_at < '9999-12-31 24:00+00'
+        run_at >= '0001-01-01+00' AND run_at <= '9999-12-31 23:59:59+00'
+        AND expires_at >= '0001-01-01+00' AND expires_at <= '9999-12-31 23:59:59+00'
     ),
     CONSTRAINT jobs_finished_means_a_time
         CHECK ((status IN ('done', 'dead', 'cancelled', 'expired')) = (finished_at IS NOT NULL))
@@ -134,8 +134,8 @@ CREATE TABLE bookings (
     CONSTRAINT bookings_id_is_short CHECK (id <> '' AND length(id) <= 200),
     CONSTRAINT bookings_status_is_known CHECK (status IN ('confirmed', 'cancelled')),
     CONSTRAINT bookings_times_are_within_the_calendar CHECK (
-        starts_at >= '0001-01-01+00' AND starts_at < '9999-12-31 24:00+00'
-        AND ends_at >= '0001-01-01+00' AND ends_at < '9999-12-31 24:00+00'
+        starts_at >= '0001-01-01+00' AND starts_at <= '9999-12-31 23:59:59+00'
+        AND ends_at >= '0001-01-01+00' AND ends_at <= '9999-12-31 23:59:59+00'
     ),
     CONSTRAINT bookings_end_is_not_before_the_start CHECK (ends_at >= starts_at),
     CONSTRAINT bookings_offsets_are_known CHECK (array_position(remind_before, NULL) IS NULL),
