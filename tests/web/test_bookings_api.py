@@ -194,7 +194,8 @@ async def test_an_id_at_its_longest_still_makes_a_cursor(client: httpx.AsyncClie
 async def test_rows_that_came_by_sql_are_shown_as_they_are(client: httpx.AsyncClient, conn: Any) -> None:
     await conn.execute(
         "INSERT INTO bookings (id, starts_at, ends_at, time_zone, attendee_email, remind_before) "
-        "VALUES ('odd', '9999-12-31 23:59:58+00', '9999-12-31 23:59:59+00', '../../etc/passwd', 'x', '{36 hours, 90 seconds}')"
+        "VALUES ('odd', '9999-12-31 23:59:58+00', '9999-12-31 23:59:59+00', "
+        "'../../etc/passwd', 'x', '{36 hours, 90 seconds}')"
     )
 
     answer = await client.get(f"{BOOKINGS}/odd", headers=API)
