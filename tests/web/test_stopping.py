@@ -5,6 +5,7 @@ import contextlib
 import json
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,13 +44,13 @@ def test_a_client_that_never_finishes_does_not_keep_the_process(served: Callable
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 async def test_a_tick_under_way_is_told_and_still_answers(
-    served: Callable[..., Serving], conn: Any, number: int
+    served: Callable[..., Serving], conn: Any, tmp_path: Path, number: int
 ) -> None:
     serving = served(HANDLER_MODULES="tests.web.shopkeeper")
-    await conn.execute("INSERT INTO jobs (kind) VALUES ('test.wait')")
+    started = await _add(conn, "test.wait", tmp_path)
     with serving.connect() as line:
         line.sendall(TICK)
-        await _until_running(conn)
+        await _until_there(started)
 
         serving.process.send_signal(number)
         answer = await asyncio.to_thread(read_answer, line)
@@ -59,12 +60,14 @@ async def test_a_tick_under_way_is_told_and_still_answers(
     assert serving.process.wait(LIMIT_SECONDS) is not None
 
 
-async def test_a_job_that_does_not_listen_is_left_to_its_lease(served: Callable[..., Serving], conn: Any) -> None:
+async def test_a_job_that_does_not_listen_is_left_to_its_lease(
+    served: Callable[..., Serving], conn: Any, tmp_path: Path
+) -> None:
     serving = served(HANDLER_MODULES="tests.web.shopkeeper")
-    await conn.execute("INSERT INTO jobs (kind) VALUES ('test.deaf')")
+    started = await _add(conn, "test.deaf", tmp_path)
     with serving.connect() as line:
         line.sendall(TICK)
-        await _until_running(conn)
+        await _until_there(started)
 
         took = await asyncio.to_thread(serving.stop)
 
@@ -95,8 +98,17 @@ async def test_no_connection_is_left_behind(served: Callable[..., Serving], conn
     assert await conn.fetchval("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dormouse'") == 0
 
 
-async def _until_running(conn: Any) -> None:
-    await _until_true(conn, "SELECT EXISTS (SELECT 1 FROM jobs WHERE status = 'running')")
+async def _add(conn: Any, kind: str, folder: Path) -> Path:
+    """Enqueue a job, and return the file that its handler makes when it starts: a claimed job may still be released."""
+    started = folder / "started"
+    await conn.execute("INSERT INTO jobs (kind, payload) VALUES ($1, $2)", kind, json.dumps({"started": str(started)}))
+    return started
+
+
+async def _until_there(file: Path) -> None:
+    async with asyncio.timeout(10):
+        while not file.exists():  # noqa: ASYNC110, ASYNC240 - nothing here could set an event
+            await asyncio.sleep(0.01)
 
 
 async def _until_true(conn: Any, question: str) -> None:

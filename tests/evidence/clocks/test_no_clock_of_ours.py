@@ -19,7 +19,7 @@ MONOTONIC = {"monotonic", "perf_counter"}
 
 # Every place that reads the time of day, and why it may.
 NAMED = {
-    "log.py:_stamp": "the time on a log line",
+    "log.py:_now": "the time on a log line",
     "web/admin/visit.py:render": "the time on a page without a session: the login",
     "cli/check_database.py": "the doctor compares our clock with the database's, and warns",
     "cli/demo_world.py": "the demo's own made-up bookings, and a key that no other run has",
