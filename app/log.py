@@ -22,6 +22,7 @@ _ADDED = _HIDDEN.keys() - sys.modules.keys()
 sys.modules.update({name: _HIDDEN[name] for name in _ADDED})
 
 import structlog  # noqa: E402 - after the lines above
+from pydantic_core import to_json  # noqa: E402 - likewise
 
 for _name in _ADDED:
     del sys.modules[_name]
@@ -67,12 +68,13 @@ def masked(text: str, secrets: tuple[str, ...]) -> str:
     return URL_PASSWORD.sub(rf"\1{MASK}@", text) if "@" in text else text
 
 
-# One encoder for all lines: json.dumps with any option of its own makes a new one at every call.
-_ENCODER = json.JSONEncoder(default=repr)
-
-
 def _as_json(event: MutableMapping[str, Any], **_options: Any) -> str:
-    return _ENCODER.encode(event)
+    """Write ASCII alone, by pydantic where it can: that takes a fifth of the time that json takes."""
+    try:
+        text = to_json(event, fallback=repr, inf_nan_mode="constants")
+    except ValueError:  # half of a surrogate pair
+        text = b""
+    return text.decode() if text and text.isascii() else json.dumps(event, default=repr)
 
 
 def _stamp(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -86,16 +88,17 @@ def _now() -> str:
 
 
 def log_many(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Log many lines, each a level's name and its fields with `event`, through the usual chain but in one write.
+    """Log many lines, each a level's name and its fields with `event`, in one write; what they share is found once.
 
     A line for each of 500 jobs that end together would otherwise cost more than the jobs.
     """
-    settings, now = structlog.get_config(), _now()
-    logger, texts = settings["logger_factory"](), []
+    settings = structlog.get_config()
+    shared = structlog.contextvars.get_contextvars() | {"timestamp": _now()}
+    logger, last, texts = settings["logger_factory"](), settings["processors"][-2:], []
     for level, line in lines:
-        event: Any = line | {"timestamp": now}
+        event: Any = {**shared, **line, "level": level}
         try:
-            for processor in settings["processors"]:
+            for processor in last:
                 event = processor(logger, level, event)
         except structlog.DropEvent:
             continue

@@ -3,12 +3,13 @@
     claimed -> waiting -> running -> ended -> settled        cut: timeout, lease lost, or the process is stopping
 
 One heartbeat per interval renews the leases of all. A handler that ignores its cancellation is left behind: its place
-is given up, nothing is written for it, and its lease runs out.
+is given up, nothing is written for it, and its lease runs out. Timers are set for the handlers that wait for something,
+once the loop has its turn again: one that ends without a pause could not be cut anyway.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,10 @@ Report = Callable[[Claimed, str, str | None], None]
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """One job between claim and settlement; *report* is told its outcome and its note."""
+    """One job between claim and settlement; *report* is told its outcome and its note.
+
+    *task* is where its handler runs, None before and after. *ended_at* and the lease's end are monotonic seconds.
+    """
 
     claimed: Claimed
     kind: Kind
@@ -38,11 +42,17 @@ class Run:
     ended: Callable[["Run"], None]
     lease_end: float
     job: Job
-    task: asyncio.Task[BaseException | None] | None = None
+    task: asyncio.Task[Any] | None = None
     timer: asyncio.TimerHandle | None = None
     cut: str | None = None
     started: float = 0.0
+    ended_at: float = 0.0
     is_left_behind: bool = False
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether the loop had a turn while the handler ran."""
+        return self.timer is not None
 
 
 @dataclass(eq=False)
@@ -54,17 +64,18 @@ class Crew:
     link: Link
     until: float | None
     runs: dict[int, Run] = field(default_factory=dict)
-    settler: Settler = field(init=False)
+    settler: Settler[Run] = field(init=False)
     errors: list[str] = field(default_factory=list)
     is_stopping: bool = False
     is_paused: bool = False
     is_over: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _unarmed: list[Run] = field(default_factory=list)
     _lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     wake: set[asyncio.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.settler = Settler(self.link, self.until, self._say)
+        self.settler = Settler(self.link, self.until, self._flushed)
         self._herd = Herd()
         self._secrets = self.services.settings.secret_values()
 
@@ -110,39 +121,52 @@ class Crew:
         self.runs[claimed.id] = run
         return run
 
-    def start(self, run: Run) -> None:
-        """Let the handler run, for its kind's timeout at most."""
-        loop = asyncio.get_running_loop()
-        run.started = time.monotonic()
-        run.task = loop.create_task(perform(run.job, run.kind, run.claimed.payload))
-        run.timer = loop.call_later(run.kind.timeout, self.cut, run, TIMED_OUT)
-        run.task.add_done_callback(lambda _task: self._end(run))
+    async def run(self, run: Run) -> None:
+        """Let the handler run in the current task, for its kind's timeout at most; its ending is on its way then."""
+        run.task, run.started = asyncio.current_task(), time.monotonic()
+        if not self._unarmed:
+            asyncio.get_running_loop().call_soon(self._arm)
+        self._unarmed.append(run)
+        error = await perform(run.job, run.kind, run.claimed.payload)
+        run.task, run.ended_at = None, time.monotonic()
+        if run.timer is not None:
+            run.timer.cancel()
+        if not self.is_over and not run.is_left_behind:
+            self._end(run, error)
+
+    def _arm(self) -> None:
+        """Set a timer for every run that has let the loop go on."""
+        unarmed, self._unarmed = self._unarmed, []
+        loop, now = asyncio.get_running_loop(), time.monotonic()
+        for run in unarmed:
+            if run.task is not None and run.timer is None:
+                run.timer = loop.call_later(max(0.0, run.started + run.kind.timeout - now), self.cut, run, TIMED_OUT)
 
     def cut(self, run: Run, why: str) -> None:
-        """Cancel a run because of *why*; what it raises then is judged with that in mind."""
-        if run.task is None or run.task.done() or run.is_left_behind:
+        """Cancel a run because of *why*, with which what it raises is judged; one that has not started never will."""
+        if run.is_left_behind:
+            return
+        run.cut = run.cut or why
+        if run.task is None:
             return
         if run.timer is not None:
             run.timer.cancel()
-        run.cut = run.cut or why
         run.task.cancel()
         run.timer = asyncio.get_running_loop().call_later(CANCEL_GRACE_SECONDS, self._leave_behind, run)
 
-    def release(self, run: Run) -> None:
-        """Hand an unstarted claim back; no attempt is spent."""
-        self._settle(run, Verdict(run.claimed.id, run.claimed.fence, "released"))
+    def is_held(self, run: Run) -> bool:
+        """Say whether the lease of a run that waits still holds."""
+        return run.cut is None and run.lease_end > time.monotonic()
 
-    def _end(self, run: Run) -> None:
-        if run.timer is not None:
-            run.timer.cancel()
-        if self.is_over or run.is_left_behind or run.task is None:
-            return
+    def give_up(self, run: Run) -> None:
+        """Hand an unstarted claim back, no attempt spent; one whose lease is lost is only counted."""
+        self._settle(run, Verdict(run.claimed.id, run.claimed.fence, "released") if self.is_held(run) else None)
+
+    def _end(self, run: Run, error: BaseException | None) -> None:
         if run.job.is_completed:
             self._settled(run, "done", None)
             self._say()
         else:
-            # Cut before its first step, the task itself is cancelled; from then on perform returns what was raised.
-            error = asyncio.CancelledError() if run.task.cancelled() else run.task.result()
             self._settle(run, judge(run.claimed, run.kind, Ending(error, run.cut), self._secrets))
         run.ended(run)
 
@@ -153,18 +177,23 @@ class Crew:
             return
         if verdict.outcome == "retried":
             verdict = verdict._replace(delay=verdict.delay + self._herd.spread(time.monotonic()))
-        self.settler.add(verdict, lambda outcome: self._settled(run, outcome, verdict.error))
+        self.settler.add(verdict, run)
+
+    def _flushed(self, batch: Sequence[tuple[Verdict, Run]], won: set[int]) -> None:
+        for verdict, run in batch:
+            self._settled(run, verdict.outcome if verdict.id in won else "lost", verdict.error)
+        self._say()
 
     def _settled(self, run: Run, outcome: str, error: str | None) -> None:
-        if self.runs.get(run.claimed.id) is run:
-            del self.runs[run.claimed.id]
-        run.report(run.claimed, outcome, run.job.note)
-        ran_ms = round((time.monotonic() - run.started) * 1000) if run.started else None
+        claimed = run.claimed
+        if self.runs.get(claimed.id) is run:
+            del self.runs[claimed.id]
+        run.report(claimed, outcome, run.job.note)
         line = {
-            "job_id": run.claimed.id,
-            "kind": run.claimed.kind,
-            "attempt": run.claimed.attempts,
-            "ran_ms": ran_ms,
+            "job_id": claimed.id,
+            "kind": claimed.kind,
+            "attempt": claimed.attempts,
+            "ran_ms": round((run.ended_at - run.started) * 1000) if run.ended_at else None,
             "error": error,
             "event": f"job.{outcome}",
         }
@@ -175,9 +204,9 @@ class Crew:
         log_many(lines)
 
     def _leave_behind(self, run: Run) -> None:
-        if run.task is None or run.task.done():
+        if run.task is None:
             return
-        run.is_left_behind = True
+        run.is_left_behind, run.ended_at = True, time.monotonic()
         self.errors.append(
             f"job {run.claimed.id} of kind {run.claimed.kind} ignored its cancellation and was left behind"
         )

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from app.db import Connection
 from app.jobs.crew import Crew, Run
+from app.jobs.hands import Hands
 from app.jobs.queue import Claimed
 
 LOOKAHEAD_SECONDS = 0.25
@@ -53,12 +54,16 @@ class Lane:
     claimed: int = 0
     _waiting: deque[Run] = field(default_factory=deque)
     _running: set[Run] = field(default_factory=set)
+    _hands: Hands = field(init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _looking: asyncio.Task[None] | None = None
     _is_drained: bool = False
     _has_ended: bool = False
     _looked_at: float = 0.0
     _mean: float | None = None
+
+    def __post_init__(self) -> None:
+        self._hands = Hands(self.crew, self._take, self._places)
 
     @property
     def is_idle(self) -> bool:
@@ -91,13 +96,13 @@ class Lane:
 
     def _release_waiting(self) -> None:
         while self._waiting:
-            self.crew.release(self._waiting.popleft())
+            self.crew.give_up(self._waiting.popleft())
 
     async def _work(self) -> str:
         while True:
             self._changed.clear()
             self._end_look()
-            self._start_waiting()
+            self._hands.bring()
             reason = self._stop_reason()
             if reason is not None:
                 return reason
@@ -181,24 +186,31 @@ class Lane:
             kind = self.crew.kinds[row.kind]
             self._waiting.append(self.crew.take(row, kind, self.counts.report, self._ended, self._looked_at))
 
-    def _start_waiting(self) -> None:
+    def _places(self) -> int:
+        """Return how many of those that wait may start now."""
+        return min(len(self._waiting), self.concurrency - len(self._running)) if self._may_start() else 0
+
+    def _take(self) -> Run | None:
+        """Give the next run to a hand; one that no longer fits before the deadline goes back."""
         while self._waiting and len(self._running) < self.concurrency and self._may_start():
             run = self._waiting.popleft()
-            if self._fits(run.kind.timeout):
+            if self._fits(run.kind.timeout) and self.crew.is_held(run):
                 self._running.add(run)
-                self.crew.start(run)
-            else:
-                self.crew.release(run)
+                return run
+            self.crew.give_up(run)
+            self._changed.set()  # nothing else would tell that this one waits no more
+        return None
 
     def _may_start(self) -> bool:
-        return not self.crew.is_stopping and (self.is_solo or not self.crew.is_paused)
+        crew = self.crew
+        return not crew.is_stopping and not crew.is_over and (self.is_solo or not crew.is_paused)
 
     def _ended(self, run: Run) -> None:
         self._running.discard(run)
         self._has_ended = True
         if not self._running and not self._waiting:
             self._is_drained = False
-        took = time.monotonic() - run.started
+        took = run.ended_at - run.started
         self._mean = took if self._mean is None else 0.8 * self._mean + 0.2 * took
         self._changed.set()
 

@@ -160,7 +160,7 @@ async def claim_suspect(
 
 
 def _claimed(rows: Iterable[Any]) -> list[Claimed]:
-    return [Claimed._make(row.values()) for row in rows]
+    return list(map(Claimed._make, rows))
 
 
 # `|| ''` keeps jobs_lease_idx out of it, here and in SETTLE: while an old snapshot is open somewhere, that index has an

@@ -6,33 +6,39 @@ share the next. Nothing is counted before its row was written; a row that was no
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from app.db import DATABASE_ERRORS, Link, is_transient
 from app.jobs.queue import Verdict, settle
 
 FLUSH_MOST = 1000
 RETRY_SECONDS = 0.2
-Counted = Callable[[str], None]
+Item = TypeVar("Item")
 
 
-class Settler:
+class Settler(Generic[Item]):
     """The endings of one tick on their way to the database; *until* (monotonic) is when trying again ends.
 
-    *flushed* is called after each flush, when all of its endings have been counted.
+    *settled* is told each flush, once that is certain: every verdict with its item, and the ids that were still ours.
     """
 
-    def __init__(self, link: Link, until: float | None, flushed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        link: Link,
+        until: float | None,
+        settled: Callable[[Sequence[tuple[Verdict, Item]], set[int]], None],
+    ) -> None:
         self._link = link
         self._until = until
-        self._flushed = flushed
-        self._waiting: list[tuple[Verdict, Counted]] = []
+        self._settled = settled
+        self._waiting: list[tuple[Verdict, Item]] = []
         self._flushing: asyncio.Task[None] | None = None
         self.errors: list[str] = []
 
-    def add(self, verdict: Verdict, counted: Counted) -> None:
-        """Take one ending; *counted* is called with its outcome, or with `lost`, once that is certain."""
-        self._waiting.append((verdict, counted))
+    def add(self, verdict: Verdict, item: Item) -> None:
+        """Take one ending; *item* is whose it is."""
+        self._waiting.append((verdict, item))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush_all())
 
@@ -55,7 +61,7 @@ class Settler:
         finally:
             self._flushing = None
 
-    async def _flush(self, batch: list[tuple[Verdict, Counted]]) -> None:
+    async def _flush(self, batch: Sequence[tuple[Verdict, Item]]) -> None:
         """Settle *batch*; one bad row must not hurt its neighbours, so a refused batch is settled row by row."""
         try:
             won = await self._settle([verdict for verdict, _ in batch])
@@ -66,9 +72,7 @@ class Settler:
                 return
             self.errors.append(f"settle: {type(error).__name__}")
             won = set()
-        for verdict, counted in batch:
-            counted(verdict.outcome if verdict.id in won else "lost")
-        self._flushed()
+        self._settled(batch, won)
 
     async def _settle(self, verdicts: list[Verdict]) -> set[int]:
         """Write until it is certain: the fence makes a second try harmless: written rows do not match again."""

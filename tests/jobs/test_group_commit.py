@@ -1,7 +1,7 @@
 """Endings are written together; one that is refused hurts no other, and nothing is counted before it is certain."""
 
 import asyncio
-from functools import partial
+from collections.abc import Sequence
 
 from app.jobs import Job, Kind
 from app.jobs.queue import Verdict, claim
@@ -51,10 +51,14 @@ async def test_a_batch_that_is_partly_lost_is_counted_row_by_row(conn, database)
     held = await claim(conn, ["default"], ["toy"], 4, LEASE)
     await conn.execute("UPDATE jobs SET fence = fence + 1 WHERE id = $1", held[2].id)
     counted: dict[int, str] = {}
-    settler = Settler(database.link(), None, lambda: None)
 
+    def count(batch: Sequence[tuple[Verdict, int]], won: set[int]) -> None:
+        for verdict, number in batch:
+            counted[number] = verdict.outcome if verdict.id in won else "lost"
+
+    settler = Settler[int](database.link(), None, count)
     for row, outcome in zip(held, ("done", "dead", "done", "released"), strict=True):
-        settler.add(Verdict(row.id, row.fence, outcome), partial(counted.__setitem__, row.id))
+        settler.add(Verdict(row.id, row.fence, outcome), row.id)
     early = dict(counted)
     await settler.drain()
 

@@ -6,11 +6,7 @@ import threading
 import time
 
 from app.jobs import Job, Kind
-from app.jobs.crew import Crew
-from app.jobs.queue import claim
-from app.jobs.runner import LEASE_LOST
-from tests.jobs.rows import LEASE, put, row_of, statuses, tick_once
-from tests.jobs.runs import kind_of
+from tests.jobs.rows import put, row_of, statuses, tick_once
 
 
 async def test_a_job_is_cut_at_its_kinds_timeout_and_has_failed(conn, services):
@@ -151,27 +147,3 @@ async def test_a_thread_that_ends_soon_after_its_time_has_failed_by_it(conn, ser
     await tick_once(services({"toy": Kind(slow, timeout=0.1)}))
 
     assert (await row_of(conn, job_id))["last_error"] == "TimeoutError: it ran longer than 0.1 s"
-
-
-async def test_a_job_cut_before_its_first_step_still_ends(conn, services):
-    (job_id,) = await put(conn)
-    made = services({"toy": kind_of()})
-    ended = asyncio.Event()
-    outcomes = []
-    (held,) = await claim(conn, ["default"], ["toy"], 1, LEASE)
-
-    async with Crew(made, made.kinds, made.database.link(), None).at_work() as crew:
-        run = crew.take(
-            held,
-            made.kinds["toy"],
-            lambda _row, outcome, _note: outcomes.append(outcome),
-            lambda _run: ended.set(),
-            0.0,
-        )
-        crew.start(run)
-        crew.cut(run, LEASE_LOST)
-        async with asyncio.timeout(5):
-            await ended.wait()
-
-    assert outcomes == ["lost"]
-    assert (await row_of(conn, job_id))["status"] == "running"

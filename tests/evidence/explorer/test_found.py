@@ -70,7 +70,7 @@ async def test_a_crew_that_claims_a_job_again_renews_the_new_run_and_cuts_the_ol
     [claimed] = await queue.claim(conn, ["default"], ["wait"], 1, 60)
     async with crew.at_work():
         old = crew.take(claimed, made.kinds["wait"], report, lambda _run: None, 0.0)
-        crew.start(old)
+        running = asyncio.create_task(crew.run(old))
         await begun.wait()
 
         new = crew.take(claimed._replace(fence=claimed.fence + 1), made.kinds["wait"], report, lambda _run: None, 0.0)
@@ -78,4 +78,5 @@ async def test_a_crew_that_claims_a_job_again_renews_the_new_run_and_cuts_the_ol
         await asyncio.sleep(0)
 
         assert crew.runs == {claimed.id: new}
+        await running
     assert reports == ["lost"]

@@ -202,7 +202,7 @@ def count_before_the_write(patch: pytest.MonkeyPatch, _explorer: Explorer) -> No
     """What was lost is counted as done."""
     settle = Settler._settle  # noqa: SLF001 - a mutation of this very method
 
-    async def settle_and_count(self: Settler, verdicts: list[Any]) -> set[int]:
+    async def settle_and_count(self: Settler[Any], verdicts: list[Any]) -> set[int]:
         await settle(self, verdicts)
         return {verdict.id for verdict in verdicts}
 
