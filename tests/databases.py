@@ -16,7 +16,7 @@ from tests.servers import Server
 Connect = Callable[[], Awaitable[Any]]
 
 END_OTHERS = """
-    SELECT pg_terminate_backend(pid)
+    SELECT pg_terminate_backend(pid, 5000)
     FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """

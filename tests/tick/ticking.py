@@ -58,7 +58,7 @@ async def until_quiet(seconds: float = 2.0) -> None:
 
 
 CUT = """
-    SELECT pg_terminate_backend(pid)
+    SELECT pg_terminate_backend(pid, 5000)
     FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
