@@ -78,6 +78,7 @@ class Crew:
         self.settler = Settler(self.link, self.until, self._flushed)
         self._herd = Herd()
         self._secrets = self.services.settings.secret_values()
+        self._lease_seconds = self.services.settings.lease_seconds
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator["Crew"]:
@@ -102,28 +103,28 @@ class Crew:
 
     def take(self, claimed: Claimed, kind: Kind, report: Report, ended: Callable[[Run], None], since: float) -> Run:
         """Hold a claimed row from now on; its lease was asked for at *since* (monotonic)."""
+        job_id, fence, name, queue, _, attempts, max_attempts, crashes, created_at, _ = claimed
         job = Job(
-            id=claimed.id,
-            kind=claimed.kind,
-            queue=claimed.queue,
-            payload=None,
-            attempts=claimed.attempts,
-            max_attempts=claimed.max_attempts,
-            crashes=claimed.crashes,
-            fence=claimed.fence,
-            created_at=claimed.created_at,
-            services=self.services,
+            job_id,
+            name,
+            queue,
+            None,
+            attempts,
+            max_attempts,
+            crashes,
+            fence,
+            created_at,
+            self.services,
             _completing=self._completing,
         )
-        if (lost := self.runs.get(claimed.id)) is not None:
+        if (lost := self.runs.get(job_id)) is not None:
             self.cut(lost, LEASE_LOST)  # rescued and claimed anew while its handler goes on
-        run = Run(claimed, kind, report, ended, since + self.services.settings.lease_seconds, job)
-        self.runs[claimed.id] = run
+        run = self.runs[job_id] = Run(claimed, kind, report, ended, since + self._lease_seconds, job)
         return run
 
-    async def run(self, run: Run) -> None:
-        """Let the handler run in the current task, for its kind's timeout at most; its ending is on its way then."""
-        run.task, run.started = asyncio.current_task(), time.monotonic()
+    async def run(self, run: Run, task: asyncio.Task[Any]) -> None:
+        """Let the handler run in *task*, the current one, for its kind's timeout at most; then settle it."""
+        run.task, run.started = task, time.monotonic()
         if not self._unarmed:
             asyncio.get_running_loop().call_soon(self._arm)
         self._unarmed.append(run)
@@ -166,6 +167,8 @@ class Crew:
         if run.job.is_completed:
             self._settled(run, "done", None)
             self._say()
+        elif error is None and run.cut is None:
+            self.settler.add(Verdict(run.claimed.id, run.claimed.fence, "done"), run)
         else:
             self._settle(run, judge(run.claimed, run.kind, Ending(error, run.cut), self._secrets))
         run.ended(run)

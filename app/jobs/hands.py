@@ -14,7 +14,7 @@ from typing import Any
 
 from app.jobs.crew import Crew, Run
 
-TURN_SECONDS = 0.002
+TURN_SECONDS = 0.001
 
 
 class Hands:
@@ -47,7 +47,7 @@ class Hands:
         task: Any = asyncio.current_task()
         before, turn_ends = copy_context(), time.monotonic() + TURN_SECONDS
         while (run := self._take()) is not None:
-            await self._crew.run(run)
+            await self._crew.run(run, task)
             if task.cancelling() or copy_context() != before:
                 self.bring()
                 return

@@ -67,7 +67,7 @@ class Job:
     max_attempts: int
     crashes: int
     fence: int
-    created_at: str
+    created_at: float
     services: Services
     note: str | None = None
     is_completed: bool = False

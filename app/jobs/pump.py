@@ -20,7 +20,8 @@ from app.jobs.hands import Hands
 from app.jobs.queue import Claimed
 
 LOOKAHEAD_SECONDS = 0.25
-LOOKAHEAD_MOST = 1000
+LOOKAHEAD_MOST = 2000
+CLAIM_MOST = 1000
 START_SLACK_SECONDS = 0.3
 RECLAIM_SECONDS = 1.0
 Claim = Callable[[Connection, Sequence[str], int], Awaitable[list[Claimed]]]
@@ -102,16 +103,16 @@ class Lane:
         while True:
             self._changed.clear()
             self._end_look()
-            self._hands.bring()
             reason = self._stop_reason()
             if reason is not None:
                 return reason
             if self.crew.is_paused and not self.is_solo:
                 self._release_waiting()
             elif self._may_look():
-                self._begin_look()
+                self._begin_look()  # before any hand: the database is then at work beside them
             elif self._is_empty() and self.poll_seconds is None:
                 return "empty"
+            self._hands.bring()
             await self._until_change(self._patience())
 
     def _stop_reason(self) -> str | None:
@@ -133,7 +134,7 @@ class Lane:
 
     def _room(self) -> int:
         """Return how many more rows can start now, or so soon that a claim of their own would cost more."""
-        free = self.concurrency - len(self._running) + self._lookahead() - len(self._waiting)
+        free = min(self.concurrency - len(self._running) + self._lookahead() - len(self._waiting), CLAIM_MOST)
         return free if self.batch is None else min(free, self.batch - self.claimed)
 
     def _lookahead(self) -> int:

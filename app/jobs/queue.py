@@ -8,6 +8,7 @@ no row matched means that the lease was lost, and then nothing is written.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from app.db import Connection
@@ -18,7 +19,7 @@ ERRORS_KEPT = 20
 class Claimed(NamedTuple):
     """A row that a claim has leased; *payload* is still text: it is decoded inside the job's own try.
 
-    *created_at* is in seconds, as text that no session's time zone changes: the job's keys are made from it.
+    *created_at* is in seconds since 1970, which no session's time zone changes: the job's keys are made from it.
     """
 
     id: int
@@ -29,7 +30,7 @@ class Claimed(NamedTuple):
     attempts: int
     max_attempts: int
     crashes: int
-    created_at: str
+    created_at: float
     late_seconds: float
 
 
@@ -81,7 +82,7 @@ CLAIM = """
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.priority
     )
     SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes,
-        extract(epoch FROM created_at)::text AS created_at, extract(epoch FROM now() - run_at)::float8 AS late_seconds
+        date_part('epoch', created_at) AS created_at, date_part('epoch', now() - run_at) AS late_seconds
     FROM leased
     ORDER BY priority DESC, run_at, id
 """
@@ -118,7 +119,7 @@ CLAIM_REMINDERS = """
             jobs.crashes, jobs.created_at, jobs.run_at, jobs.expires_at
     )
     SELECT id, fence, kind, queue, payload::text, attempts, max_attempts, crashes,
-        extract(epoch FROM created_at)::text AS created_at, extract(epoch FROM now() - run_at)::float8 AS late_seconds
+        date_part('epoch', created_at) AS created_at, date_part('epoch', now() - run_at) AS late_seconds
     FROM leased
     ORDER BY expires_at, id
 """
@@ -147,8 +148,8 @@ CLAIM_SUSPECT = """
     FROM picked
     WHERE jobs.id = picked.id
     RETURNING jobs.id, jobs.fence, jobs.kind, jobs.queue, jobs.payload::text, jobs.attempts, jobs.max_attempts,
-        jobs.crashes, extract(epoch FROM jobs.created_at)::text AS created_at,
-        extract(epoch FROM now() - jobs.run_at)::float8 AS late_seconds
+        jobs.crashes, date_part('epoch', jobs.created_at) AS created_at,
+        date_part('epoch', now() - jobs.run_at) AS late_seconds
 """
 
 
@@ -218,23 +219,33 @@ SETTLE = """
 """
 
 
+# The same guard for the good ends, which most are: a fifth cheaper. They come in the order of their ids, and what is
+# looked up row by row is written in the order in which it comes; were it planned otherwise, a deadlock is tried again.
+SETTLE_DONE = """
+    UPDATE jobs
+    SET status = 'done', locked_until = NULL, finished_at = now()
+    FROM unnest((SELECT $1::text::bigint[]), (SELECT $2::text::bigint[])) AS item (id, fence)
+    WHERE jobs.id = item.id AND jobs.fence = item.fence AND jobs.status || '' = 'running'
+    RETURNING jobs.id
+"""
+
+
 async def settle(connection: Connection, verdicts: Sequence[Verdict]) -> set[int]:
     """Write how runs ended and return the ids that were still ours; for the others nothing is written.
 
     done, dead: finished. retried: ready again after *delay*. snoozed: the same, and the attempt is given back.
     released: ready at once, and the attempt is given back.
     """
-    errors = [verdict.error for verdict in verdicts]
-    rows = await connection.fetch(
-        SETTLE,
-        _array(verdict.id for verdict in verdicts),
-        _array(verdict.fence for verdict in verdicts),
-        _array(verdict.outcome for verdict in verdicts),
-        _array(verdict.delay for verdict in verdicts),
-        errors if any(errors) else [],  # unnest fills the shorter column with NULL
-        ERRORS_KEPT,
-    )
-    return {row["id"] for row in rows}
+    if not verdicts:
+        return set()
+    ids, fences, outcomes, delays, errors = zip(*sorted(verdicts, key=itemgetter(0)), strict=True)
+    if outcomes.count("done") == len(outcomes):
+        rows = await connection.fetch(SETTLE_DONE, _array(ids), _array(fences))
+    else:
+        columns = (_array(ids), _array(fences), _array(outcomes), _array(delays))
+        # unnest fills a shorter column with NULL
+        rows = await connection.fetch(SETTLE, *columns, errors if any(errors) else [], ERRORS_KEPT)
+    return {row[0] for row in rows}
 
 
 def _array(values: Iterable[int | float | str]) -> str:

@@ -222,4 +222,4 @@ def resize_upload(home: Path, avatar: demo_jobs.Avatar) -> None:
     """Run the handler as the runner would, for a service whose outbox is in *home*."""
     settings = load_settings(outbox_dir=str(home / "outbox"))
     services = Services(settings, Database("postgresql://nobody@127.0.0.1:1/none"), asyncio.Event(), {})
-    demo_jobs.resize_avatar(Job(1, "avatar.resize", "default", avatar, 1, 8, 0, 1, "", services))
+    demo_jobs.resize_avatar(Job(1, "avatar.resize", "default", avatar, 1, 8, 0, 1, 0.0, services))

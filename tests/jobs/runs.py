@@ -26,7 +26,7 @@ def claimed_row(**said: Any) -> Claimed:
         "attempts": 1,
         "max_attempts": 8,
         "crashes": 0,
-        "created_at": "2031-01-01 00:00:00+00",
+        "created_at": 1_924_992_000.0,
         "late_seconds": 0.0,
     }
     return Claimed(**values | said)

@@ -30,8 +30,9 @@ class BlackHole:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
 
     async def went_dark(self) -> None:
-        """Wait until a statement has vanished."""
-        await self._swallowed.wait()
+        """Wait until a statement has vanished, for half a minute at most."""
+        async with asyncio.timeout(30):
+            await self._swallowed.wait()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Stand between one client and the database."""

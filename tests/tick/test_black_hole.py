@@ -19,7 +19,7 @@ SURVEY, PLAN, CLAIM, SETTLE, RECORD = (
     b"has_leases_over",
     b"WITH configured",
     b"fence = fence + 1",
-    b"CASE WHEN outcome",
+    b"SET status = 'done'",
     b"INSERT INTO ticks",
 )
 

@@ -68,7 +68,7 @@ async def test_a_database_that_fell_silent_does_not_hold_up_the_stop(services, c
         """Take note."""
 
     await enqueue(conn, "note.taken")
-    async with black_hole(server, trigger=b"CASE WHEN outcome") as hole:
+    async with black_hole(server, trigger=b"SET status = 'done'") as hole:
         database = Database(hole.dsn(dsn))
         made = replace(services({"note.taken": Kind(note)}), database=database)
         task = asyncio.create_task(work(made, poll_seconds=0.05))

@@ -218,11 +218,11 @@ NAMES: dict[str, str] = {}
 
 
 def name_of(sql: str) -> str:
-    """Return the name of the constant that holds *sql*, or its first words."""
+    """Return the name of the constant that holds *sql*, or its first words; the two that settle are one step."""
     if sql not in NAMES:
         for module in [module for name, module in sys.modules.items() if name.startswith("app.")]:
             NAMES.update(
                 {text: name for name, text in vars(module).items() if name.isupper() and isinstance(text, str)}
             )
         NAMES.setdefault(sql, " ".join(sql.split()[:3]))
-    return NAMES[sql]
+    return NAMES[sql].removesuffix("_DONE")

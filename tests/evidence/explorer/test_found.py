@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from app.jobs import Kind, enqueue, operate, queue
-from app.jobs.crew import Crew
+from app.jobs.crew import Crew, Run
 from app.jobs.queue import Verdict
 
 WAITS = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())"
@@ -70,7 +70,7 @@ async def test_a_crew_that_claims_a_job_again_renews_the_new_run_and_cuts_the_ol
     [claimed] = await queue.claim(conn, ["default"], ["wait"], 1, 60)
     async with crew.at_work():
         old = crew.take(claimed, made.kinds["wait"], report, lambda _run: None, 0.0)
-        running = asyncio.create_task(crew.run(old))
+        running = asyncio.create_task(_run(crew, old))
         await begun.wait()
 
         new = crew.take(claimed._replace(fence=claimed.fence + 1), made.kinds["wait"], report, lambda _run: None, 0.0)
@@ -80,3 +80,9 @@ async def test_a_crew_that_claims_a_job_again_renews_the_new_run_and_cuts_the_ol
         assert crew.runs == {claimed.id: new}
         await running
     assert reports == ["lost"]
+
+
+async def _run(crew: Crew, run: Run) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    await crew.run(run, task)

@@ -28,7 +28,8 @@ BEAT_SECONDS = 0.01
 # What each statement of a tick has in its text and no other has.
 ALL_OF_A_TICK = (
     "has_leases_over", "WITH expired", "WITH late", "WITH configured", "jobs.queue = 'reminders'", "crashes > 0",
-    "CASE WHEN outcome", "INSERT INTO effects", "BEGIN", "COMMIT", "WITH old AS", "INSERT INTO ticks", "was_sending",
+    "SET status = 'done'", "CASE WHEN outcome", "INSERT INTO effects", "BEGIN", "COMMIT", "WITH old AS",
+    "INSERT INTO ticks", "was_sending",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """A database in which a tick has everything to do, and what must be true of it in the end.
 
-a lease that is over | a job too late | an old one | a booking to remind of | jobs that write inside and outside
+a lease that is over | a job too late, an old one, a refused one | a booking to remind of | jobs that write in and out
 """
 
 import secrets
@@ -12,7 +12,7 @@ from typing import Any
 
 import asyncpg
 
-from app.jobs import NewJob, enqueue_many
+from app.jobs import Job, Kind, NewJob, Permanent, enqueue_many
 from app.jobs.services import Services
 from tests.bookings.shelf import HOUR, book, end_leases
 from tests.evidence.kills.checker import check, last_ticks
@@ -22,7 +22,7 @@ from tests.servers import Server
 
 LEASE_SECONDS = 60.0
 JOB_SECONDS = 0.5
-LATE, OLD = "note.late", "note.old"
+LATE, OLD, REFUSED = "note.late", "note.old", "note.refused"
 CRASHED = """
     UPDATE jobs
     SET status = 'running', attempts = 1, fence = 1, started_at = now(), locked_until = now() - interval '1 second'
@@ -30,7 +30,7 @@ CRASHED = """
 """
 TOO_LATE = "UPDATE jobs SET expires_at = now() - interval '1 second' WHERE kind = $1"
 FINISHED = "UPDATE jobs SET status = 'done', finished_at = now() - interval '30 days' WHERE kind = $1"
-LEFT = "SELECT status FROM jobs WHERE kind = ANY ($1)"
+LEFT = "SELECT status FROM jobs WHERE kind = ANY ($1) ORDER BY id"
 QUIET = """
     SELECT pg_terminate_backend(pid, 5000)
     FROM pg_stat_activity
@@ -39,6 +39,11 @@ QUIET = """
 EMPTY = """
     TRUNCATE jobs, reminders, bookings, ticks, tick_totals, effects, history
 """
+
+
+async def refuse(_job: Job) -> None:
+    """End for good, and not well."""
+    raise Permanent("no")
 
 
 @dataclass(eq=False)
@@ -59,6 +64,7 @@ class Stage:
         """Return the services of a process that reaches the database at *dsn*; directly, with time for all, if None."""
         outbox = str(self.folder / "outbox")
         made = make_services(make_settings(dsn or self.dsn, LEASE_SECONDS, outbox_dir=outbox, **values))
+        made = replace(made, kinds={**made.kinds, REFUSED: Kind(refuse, timeout=JOB_SECONDS)})
         if dsn is None:
             return made
         quick = {name: replace(kind, timeout=JOB_SECONDS) for name, kind in made.kinds.items() if name in HANDLERS}
@@ -71,7 +77,7 @@ class Stage:
         await self.conn.execute(EMPTY)
         payload = {"file": str(self.marks), "seconds": 0.005}
         deeds = await enqueue_many(self.conn, [NewJob(kind, payload) for kind in (INSIDE, OUTSIDE, INSIDE, OUTSIDE)])
-        await enqueue_many(self.conn, [NewJob(LATE), NewJob(OLD)])
+        await enqueue_many(self.conn, [NewJob(LATE), NewJob(OLD), NewJob(REFUSED)])
         self.marks.write_text(f"{deeds[0].id} 1 0\n")
         await self.conn.execute(CRASHED, deeds[0].id)
         await self.conn.execute(TOO_LATE, LATE)
@@ -90,11 +96,13 @@ class Stage:
         finally:
             await services.database.close()
         problems += await check(self.conn, self.enqueued, read_marks(self.marks))
-        left = [row["status"] for row in await self.conn.fetch(LEFT, [LATE, OLD])]
+        left = [row["status"] for row in await self.conn.fetch(LEFT, [LATE, OLD, REFUSED])]
         sent = [row["status"] for row in await self.conn.fetch("SELECT status FROM reminders")]
         mails = len(list((self.folder / "outbox").glob("*.eml")))
-        if (left, sent, mails) != (["expired"], ["sent"], 1):
-            problems.append(f"the late and the old job are {left}, reminders are {sent}, {mails} messages went out")
+        if (left, sent, mails) != (["expired", "dead"], ["sent"], 1):
+            problems.append(
+                f"the late, the old and the refused job are {left}, reminders are {sent}, {mails} messages went out"
+            )
         return problems
 
 

@@ -23,6 +23,7 @@ from tests.evidence.explorer.gated import GatedConnection
 # The package's own name for it is the function.
 enqueue = sys.modules["app.jobs.enqueue"]
 LOCK = r"FOR NO KEY UPDATE SKIP LOCKED"
+SETTLES = ("SETTLE", "SETTLE_DONE")
 CLAIMS = ("CLAIM", "CLAIM_REMINDERS", "CLAIM_SUSPECT")
 APP_CLOCK_SECONDS = -600.0
 Plant = Callable[[pytest.MonkeyPatch, Explorer], Awaitable[None] | None]
@@ -49,12 +50,14 @@ def the_fence_stays_when_claimed(patch: pytest.MonkeyPatch, _explorer: Explorer)
 
 def settle_by_id_only(patch: pytest.MonkeyPatch, _explorer: Explorer) -> None:
     """Whoever once held a job may end it."""
-    edit(patch, queue, "SETTLE", r"(JOIN jobs ON jobs\.id = item\.id) AND .*", r"\1")
+    for name in SETTLES:
+        edit(patch, queue, name, r"((?:JOIN jobs ON|WHERE) jobs\.id = item\.id) AND .*", r"\1")
 
 
 def settle_without_a_look_at_the_state(patch: pytest.MonkeyPatch, _explorer: Explorer) -> None:
     """A job that was rescued, and waits, is ended by the one that lost it."""
-    edit(patch, queue, "SETTLE", r" AND jobs\.status(?: \|\| '')? = 'running'")
+    for name in SETTLES:
+        edit(patch, queue, name, r" AND jobs\.status(?: \|\| '')? = 'running'")
 
 
 def attempts_are_counted_on_failure(patch: pytest.MonkeyPatch, _explorer: Explorer) -> None:
