@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +77,7 @@ class Crew:
 
     def __post_init__(self) -> None:
         self.settler = Settler(self.link, self.until, self._flushed)
+        self.context = copy_context()  # what a handler binds in its own must be seen nowhere else
         self._herd = Herd()
         self._secrets = self.services.settings.secret_values()
         self._lease_seconds = self.services.settings.lease_seconds
@@ -126,14 +128,14 @@ class Crew:
         """Let the handler run in *task*, the current one, for its kind's timeout at most; then settle it."""
         run.task, run.started = task, time.monotonic()
         if not self._unarmed:
-            asyncio.get_running_loop().call_soon(self._arm)
+            asyncio.get_running_loop().call_soon(self._arm, context=self.context)
         self._unarmed.append(run)
         error = await perform(run.job, run.kind, run.claimed.payload)
         run.task, run.ended_at = None, time.monotonic()
         if run.timer is not None:
             run.timer.cancel()
         if not self.is_over and not run.is_left_behind:
-            self._end(run, error)
+            self.context.run(self._end, run, error)
 
     def _arm(self) -> None:
         """Set a timer for every run that has let the loop go on."""

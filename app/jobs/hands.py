@@ -34,21 +34,23 @@ class Hands:
         wanted = min(self._places(), max(1, len(self._tasks)))
         if wanted <= 0:
             return
-        loop = asyncio.get_running_loop()
+        loop, context = asyncio.get_running_loop(), self._crew.context
         for _ in range(wanted):
-            task = loop.create_task(self._work())
+            task = loop.create_task(self._work(), context=context.copy())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         self._coming = wanted
-        loop.call_soon(self.bring)  # after their first steps: what is left by then has found every hand busy
+        loop.call_soon(
+            self.bring, context=context
+        )  # after their first steps: what is left by then has found every hand busy
 
     async def _work(self) -> None:
         self._coming -= 1
         task: Any = asyncio.current_task()
-        before, turn_ends = copy_context(), time.monotonic() + TURN_SECONDS
+        turn_ends = time.monotonic() + TURN_SECONDS
         while (run := self._take()) is not None:
             await self._crew.run(run, task)
-            if task.cancelling() or copy_context() != before:
+            if task.cancelling() or copy_context() != self._crew.context:
                 self.bring()
                 return
             if run.has_waited:

@@ -1,0 +1,77 @@
+"""Every job that ended leaves one line, whole JSON without a secret, however many end together."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from app.config import Settings
+from app.log import MASK, log_many, setup_logging
+
+SECRET = 'sk-"quoted"-and-long-enough-to-be-one-of-ours'
+
+
+@pytest.fixture
+def logging(settings: Callable[..., Settings], capsys: pytest.CaptureFixture[str]) -> Iterator[None]:  # noqa: ARG001 - it is to be in place first
+    before = structlog.get_config()
+    setup_logging(settings(cron_secret=SECRET, log_format="json"))
+    yield
+    structlog.configure(**before)
+
+
+def lines_of(capsys: pytest.CaptureFixture[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
+    log_many([("info", {"event": "job.done", **line}) for line in fields])
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+@pytest.mark.usefixtures("logging")
+def test_lines_that_end_together_are_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    found = lines_of(capsys, {"job_id": 1, "error": None}, {"job_id": 2, "error": 'a "word"\nin the way'})
+
+    assert [line["job_id"] for line in found] == [1, 2]
+    assert [line["error"] for line in found] == [None, 'a "word"\nin the way']
+    assert {(line["level"], line["event"]) for line in found} == {("info", "job.done")}
+    assert found[0]["timestamp"] == found[1]["timestamp"]
+    assert found[0]["timestamp"].endswith("Z")
+
+
+@pytest.mark.usefixtures("logging")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"no {SECRET}!", f"no {MASK}!"),
+        ("at https://me:pw@example.com/x", f"at https://{MASK}@example.com/x"),
+        ("someone@example.com", "someone@example.com"),
+    ],
+    ids=["secret", "URL", "nothing"],
+)
+def test_a_secret_in_one_of_many_is_masked(capsys: pytest.CaptureFixture[str], text: str, shown: str) -> None:
+    found = lines_of(capsys, {"kind": "noop"}, {"kind": text}, {"kind": "noop"})
+
+    assert [line["kind"] for line in found] == ["noop", shown, "noop"]
+
+
+@pytest.mark.usefixtures("logging")
+@pytest.mark.parametrize("text", ["ไทย", "\x9b31m", "\ud83d", "\x00\x1b"], ids=["Thai", "C1", "half a pair", "control"])
+def test_a_line_is_ascii_whatever_it_holds(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    log_many([("info", {"event": "job.done", "kind": text})])
+
+    line = capsys.readouterr().err
+    assert line.isascii()
+    assert line.rstrip("\n").isprintable()
+    assert json.loads(line)["kind"] == text
+
+
+@pytest.mark.usefixtures("logging")
+def test_what_json_does_not_know_is_shown_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = lines_of(capsys, {"job_id": 1, "error": ValueError, "ran_ms": float("inf")})
+
+    assert found["error"] == "<class 'ValueError'>"
+    assert found["ran_ms"] == float("inf")
+
+
+@pytest.mark.usefixtures("logging")
+def test_no_lines_are_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines_of(capsys) == []
