@@ -1,6 +1,8 @@
 """Every job that ended leaves one line, whole JSON without a secret, however many end together."""
 
+import io
 import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,21 +16,22 @@ SECRET = 'sk-"quoted"-and-long-enough-to-be-one-of-ours'
 
 
 @pytest.fixture
-def logging(settings: Callable[..., Settings], capsys: pytest.CaptureFixture[str]) -> Iterator[None]:  # noqa: ARG001 - it is to be in place first
-    before = structlog.get_config()
+def written(settings: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    """What is logged from now on."""
+    before, text = structlog.get_config(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", text)
     setup_logging(settings(cron_secret=SECRET, log_format="json"))
-    yield
+    yield text
     structlog.configure(**before)
 
 
-def lines_of(capsys: pytest.CaptureFixture[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
+def lines_of(written: io.StringIO, *fields: dict[str, Any]) -> list[dict[str, Any]]:
     log_many([("info", {"event": "job.done", **line}) for line in fields])
-    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    return [json.loads(line) for line in written.getvalue().splitlines()]
 
 
-@pytest.mark.usefixtures("logging")
-def test_lines_that_end_together_are_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    found = lines_of(capsys, {"job_id": 1, "error": None}, {"job_id": 2, "error": 'a "word"\nin the way'})
+def test_lines_that_end_together_are_lines_of_their_own(written: io.StringIO) -> None:
+    found = lines_of(written, {"job_id": 1, "error": None}, {"job_id": 2, "error": 'a "word"\nin the way'})
 
     assert [line["job_id"] for line in found] == [1, 2]
     assert [line["error"] for line in found] == [None, 'a "word"\nin the way']
@@ -37,7 +40,6 @@ def test_lines_that_end_together_are_lines_of_their_own(capsys: pytest.CaptureFi
     assert found[0]["timestamp"].endswith("Z")
 
 
-@pytest.mark.usefixtures("logging")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -47,31 +49,28 @@ def test_lines_that_end_together_are_lines_of_their_own(capsys: pytest.CaptureFi
     ],
     ids=["secret", "URL", "nothing"],
 )
-def test_a_secret_in_one_of_many_is_masked(capsys: pytest.CaptureFixture[str], text: str, shown: str) -> None:
-    found = lines_of(capsys, {"kind": "noop"}, {"kind": text}, {"kind": "noop"})
+def test_a_secret_in_one_of_many_is_masked(written: io.StringIO, text: str, shown: str) -> None:
+    found = lines_of(written, {"kind": "noop"}, {"kind": text}, {"kind": "noop"})
 
     assert [line["kind"] for line in found] == ["noop", shown, "noop"]
 
 
-@pytest.mark.usefixtures("logging")
 @pytest.mark.parametrize("text", ["ไทย", "\x9b31m", "\ud83d", "\x00\x1b"], ids=["Thai", "C1", "half a pair", "control"])
-def test_a_line_is_ascii_whatever_it_holds(capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_a_line_is_ascii_whatever_it_holds(written: io.StringIO, text: str) -> None:
     log_many([("info", {"event": "job.done", "kind": text})])
 
-    line = capsys.readouterr().err
+    line = written.getvalue()
     assert line.isascii()
     assert line.rstrip("\n").isprintable()
     assert json.loads(line)["kind"] == text
 
 
-@pytest.mark.usefixtures("logging")
-def test_what_json_does_not_know_is_shown_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    [found] = lines_of(capsys, {"job_id": 1, "error": ValueError, "ran_ms": float("inf")})
+def test_what_json_does_not_know_is_shown_all_the_same(written: io.StringIO) -> None:
+    [found] = lines_of(written, {"job_id": 1, "error": ValueError, "ran_ms": float("inf")})
 
     assert found["error"] == "<class 'ValueError'>"
     assert found["ran_ms"] == float("inf")
 
 
-@pytest.mark.usefixtures("logging")
-def test_no_lines_are_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert lines_of(capsys) == []
+def test_no_lines_are_no_line(written: io.StringIO) -> None:
+    assert lines_of(written) == []
