@@ -50,10 +50,11 @@ DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, DatabaseUnavai
 def is_transient(error: BaseException) -> bool:
     """Say whether *error* comes from the connection or the moment, so that the same call may work again.
 
-    A protocol violation (08P01) is configuration: PgBouncer answers it to a start-up parameter it does not take.
+    A protocol violation (08P01) is configuration, such as a start-up parameter that PgBouncer does not take; but by the
+    same code PgBouncer says that all its places were taken for too long.
     """
     if isinstance(error, asyncpg.ProtocolViolationError):
-        return False
+        return "query_wait_timeout" in str(error)
     if isinstance(error, asyncpg.InterfaceError):
         return "closed" in str(error) or "closing" in str(error)
     return isinstance(error, (*TRANSIENT, DatabaseUnavailable))

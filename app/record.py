@@ -7,7 +7,10 @@ import json
 from collections.abc import Iterator
 
 from app.db import Connection
+from app.log import get_logger
 from app.summary import Summary
+
+log = get_logger()
 
 # The sums are locked in the order of their names: two ticks never wait for each other in a circle.
 RECORD = """
@@ -40,6 +43,23 @@ async def record(connection: Connection, summary: Summary) -> None:
     text, counts = json.dumps(summary.as_dict()), dict(_counts(summary))
     names, numbers = list(counts), [str(number) for number in counts.values()]
     await connection.execute(RECORD, summary.tick_id, summary.started_at, summary.source, text, names, numbers)
+
+
+def log_finished(summary: Summary) -> None:
+    """Log the tick in one line: what it did, in counts that are not zero; as an error when a person must act."""
+    say = log.info if summary.is_ok else log.error
+    say(
+        "tick.finished",
+        tick_id=summary.tick_id,
+        source=summary.source,
+        stopped_by=summary.stopped_by,
+        duration_ms=summary.duration_ms,
+        round_trips=summary.round_trips,
+        counts=dict(_counts(summary)),
+        attention=summary.attention,
+        warnings=summary.warnings,
+        failed=sorted({failure["section"] for failure in summary.errors}),
+    )
 
 
 def _counts(summary: Summary) -> Iterator[tuple[str, int]]:

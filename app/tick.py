@@ -28,13 +28,12 @@ from app.jobs.crew import Crew
 from app.jobs.pump import Counts, Lane
 from app.jobs.services import Services
 from app.log import get_logger
-from app.record import record
-from app.summary import Budget, Summary
+from app.record import log_finished, record
+from app.summary import REMINDERS, Budget, Summary
 
 __all__ = ["Budget", "Summary", "run"]
 
 EMAIL = "email"
-REMINDERS = "reminders"
 SWEEP_LIMIT = 1000
 PRUNE_LIMIT = 1000
 ANSWER_SLACK_SECONDS = 0.8
@@ -72,6 +71,7 @@ async def run(services: Services, budget: Budget, source: str = "api") -> Summar
         await heartbeat.finish(has_failed=True)
         raise error
     tick.finish()
+    log_finished(tick.summary)
     await heartbeat.finish()
     return tick.summary
 

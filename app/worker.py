@@ -20,6 +20,7 @@ from app.jobs.pump import Lane
 from app.jobs.queue import Claimed
 from app.jobs.services import Services
 from app.log import get_logger
+from app.record import log_finished
 from app.summary import Budget, Summary
 from app.tick import Tick
 
@@ -62,11 +63,13 @@ async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: 
         tasks = [asyncio.create_task(_keep_pumping(name, lane, services)) for name, lane in lanes.items()]
         house = _House(services, budget, crew, list(lanes.values()), books)
         tasks.append(asyncio.create_task(house.keep(chore_seconds)))
+        log.info("worker.started", queues=settings.queues, kinds=sorted(template.kinds))
         try:
             await _until_stop(services.stopping, tasks)
             await asyncio.wait(tasks, timeout=STOP_GRACE_SECONDS + SETTLE_SECONDS)
         finally:
             await _cut(tasks)
+            log.info("worker.stopped", left_running=len(crew.runs))
 
 
 async def _until_stop(stopping: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -139,6 +142,7 @@ class _House:
         if is_due or tick.summary.has_changed or tick.summary.errors or found.has_old:
             self.books.summary = Summary(SOURCE)
             await tick.close(found)
+            log_finished(tick.summary)
         return tick.summary
 
     def _take_errors(self, summary: Summary) -> None:

@@ -23,6 +23,7 @@ MOMENT = [
     asyncpg.InterfaceError("connection is closed"),
     asyncpg.InterfaceError("pool is closing"),
     asyncpg.InternalClientError("got result for unknown protocol state"),
+    asyncpg.ProtocolViolationError("query_wait_timeout"),
     ConnectionRefusedError("x"),
     ConnectionResetError("x"),
     BrokenPipeError("x"),

@@ -4,6 +4,8 @@ import asyncio
 import time
 from dataclasses import replace
 
+from structlog.testing import capture_logs
+
 from app.db import Database
 from app.jobs import Job, Kind, NewJob, enqueue, enqueue_many
 from app.worker import work
@@ -48,6 +50,18 @@ async def test_what_does_not_end_is_handed_back_after_the_grace(services, conn):
 
     assert time.monotonic() - began < 8
     assert tuple(await conn.fetchrow("SELECT status, attempts FROM jobs")) == ("ready", 0)
+
+
+async def test_a_worker_says_when_it_starts_and_when_it_has_stopped(services, working):
+    async def toy(job: Job) -> None:
+        """Be done."""
+
+    with capture_logs() as lines:
+        async with working(services({"work.toy": Kind(toy)})):
+            await asyncio.sleep(0)
+
+    assert (lines[0]["event"], lines[0]["kinds"]) == ("worker.started", ["booking.reminder", "work.toy"])
+    assert (lines[-1]["event"], lines[-1]["left_running"]) == ("worker.stopped", 0)
 
 
 async def test_an_idle_worker_stops_at_once(services):
