@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import asyncpg
 
@@ -39,8 +40,10 @@ PRUNE_LIMIT = 1000
 ANSWER_SLACK_SECONDS = 0.8
 CUT_SECONDS = 0.1
 PING_SLACK_SECONDS = 0.9
+SUSPECT_PLACES = 5
 STOP_ORDER = ("shutdown", "deadline", "batch", "empty")
 
+Found = TypeVar("Found")
 log = get_logger()
 
 
@@ -154,12 +157,13 @@ class Tick:
         self._is_untold = self._is_untold or found.has_alerts
         return found
 
-    async def _section(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
+    async def _section(self, name: str, step: Callable[[], Awaitable[Found]]) -> Found | None:
         try:
-            await step()
+            return await step()
         except Exception as error:  # noqa: BLE001 - a section that fails is reported, the rest still run
             self.summary.fail(name, type(error).__name__)
             log.error("tick.section_failed", section=name, error=type(error).__name__)
+            return None
 
     async def _rescue(self) -> None:
         async with self.link.acquire() as connection:
@@ -191,11 +195,12 @@ class Tick:
         if not jobs_due and not reminders_due:
             summary.stopped_by = "shutdown" if self.services.stopping.is_set() else "empty"
             return
+        kept = SUSPECT_PLACES if found.suspects_due or summary.rescued else 0  # a backlog must not starve them
         crew = Crew(self.services, self.kinds, self.link, self.until)
         async with crew.at_work():
-            lanes = self.lanes(crew, summary, has_jobs=jobs_due, has_reminders=reminders_due)
+            lanes = self.lanes(crew, summary, has_jobs=jobs_due, has_reminders=reminders_due, kept=kept)
             reasons = await asyncio.gather(*(self._pump(name, lane) for name, lane in lanes.items()))
-            if found.suspects_due or summary.rescued:
+            if kept:
                 reasons += await self.suspects(crew)
         summary.stopped_by = min(reasons, key=STOP_ORDER.index)
         for message in (*crew.errors, *crew.settler.errors):
@@ -208,9 +213,10 @@ class Tick:
         *,
         has_jobs: bool = True,
         has_reminders: bool = True,
+        kept: int = 0,
         poll_seconds: float | None = None,
     ) -> dict[str, Lane]:
-        """Return the lanes to pump: nearest start first, and oldest due first; endless ones that poll, if so asked."""
+        """Return the lanes to pump, endless if they poll; of each batch *kept* places stay free, or half of it."""
         settings, lease = self.services.settings, self.services.settings.lease_seconds
 
         async def nearest(connection: Connection, kinds: Sequence[str], limit: int) -> list[queue.Claimed]:
@@ -221,12 +227,12 @@ class Tick:
 
         lanes, is_endless = {}, poll_seconds is not None
         if has_reminders:
-            batch = None if is_endless else self.budget.reminders
+            batch = None if is_endless else self.budget.reminders - min(kept, self.budget.reminders // 2)
             lanes[REMINDERS] = Lane(
                 crew, nearest, counts, settings.reminder_concurrency, batch, poll_seconds=poll_seconds
             )
         if has_jobs:
-            batch = None if is_endless else self.budget.jobs
+            batch = None if is_endless else self.budget.jobs - min(kept, self.budget.jobs // 2)
             lanes["jobs"] = Lane(crew, oldest, counts, settings.job_concurrency, batch, poll_seconds=poll_seconds)
         return lanes
 
@@ -251,13 +257,7 @@ class Tick:
         return reasons
 
     async def _pump(self, name: str, lane: Lane) -> str:
-        reasons = []
-
-        async def pump() -> None:
-            reasons.append(await lane.pump())
-
-        await self._section(name, pump)
-        return reasons[0] if reasons else "deadline"
+        return await self._section(name, lane.pump) or "deadline"
 
     async def _prune(self) -> None:
         keep = self.services.settings.done_retention_days * 86_400
