@@ -1,18 +1,22 @@
 """Group commit of endings: what has finished is settled in one statement per flush.
 
-A flush starts whenever an ending is waiting and none is under way, so that the first is written at once and the rest
-share the next. Nothing is counted before its row was written; a row that was not ours is counted as lost.
+The first ending is written at once; those that come within the next moment share the next flush, which nobody waits
+for: a lane that has nothing else to do lets it begin. Nothing is counted before its row was written; a row that was not
+ours is counted as lost.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from app.db import DATABASE_ERRORS, Link, is_transient
 from app.jobs.queue import Verdict, settle
 
 FLUSH_MOST = 1000
+GATHER_SECONDS = 0.02
+ENOUGH = 100
 RETRY_SECONDS = 0.2
 Item = TypeVar("Item")
 
@@ -34,6 +38,8 @@ class Settler(Generic[Item]):
         self._settled = settled
         self._waiting: list[tuple[Verdict, Item]] = []
         self._flushing: asyncio.Task[None] | None = None
+        self._drains = 0
+        self._hurry = asyncio.Event()
         self.errors: list[str] = []
 
     def add(self, verdict: Verdict, item: Item) -> None:
@@ -41,12 +47,19 @@ class Settler(Generic[Item]):
         self._waiting.append((verdict, item))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush_all())
+        elif len(self._waiting) == ENOUGH:
+            self._hurry.set()
 
     async def drain(self) -> None:
         """Wait until all that was added is written."""
-        while (flushing := self._flushing) is not None:
-            await asyncio.wait({flushing})
-            flushing.result()
+        self._drains += 1
+        self._hurry.set()
+        try:
+            while (flushing := self._flushing) is not None:
+                await asyncio.wait({flushing})
+                flushing.result()
+        finally:
+            self._drains -= 1
 
     def cancel(self) -> None:
         """Write no more: leases will run out instead."""
@@ -58,8 +71,17 @@ class Settler(Generic[Item]):
             while self._waiting:
                 batch, self._waiting = self._waiting[:FLUSH_MOST], self._waiting[FLUSH_MOST:]
                 await self._flush(batch)
+                if len(self._waiting) < ENOUGH and not self._drains:
+                    await self._gather()
         finally:
             self._flushing = None
+
+    async def _gather(self) -> None:
+        """Let more endings come together, until there are enough of them or somebody waits for them."""
+        self._hurry.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                await self._hurry.wait()
 
     async def _flush(self, batch: Sequence[tuple[Verdict, Item]]) -> None:
         """Settle *batch*; one bad row must not hurt its neighbours, so a refused batch is settled row by row."""
