@@ -197,6 +197,8 @@ class Lane:
             run = self._waiting.popleft()
             if self._fits(run.kind.timeout) and self.crew.is_held(run):
                 self._running.add(run)
+                if not self._waiting:
+                    self._changed.set()  # places may have come free while these were claimed
                 return run
             self.crew.give_up(run)
             self._changed.set()  # nothing else would tell that this one waits no more
