@@ -115,7 +115,7 @@ def log_many(lines: Sequence[tuple[str, dict[str, Any]]]) -> None:
             return
     texts = []
     for level, line in lines:
-        with suppress(structlog.DropEvent):
+        with suppress(structlog.DropEvent):  # how a link of the chain says: no line
             texts.append(render(logger, level, mask(logger, level, {**shared, **line, "level": level})))
     if texts:
         logger.info("\n".join(texts))

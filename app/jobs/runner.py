@@ -38,7 +38,7 @@ async def perform(job: Job, kind: Kind, text: str) -> BaseException | None:
     try:
         job.payload = decode(kind, text)
         if kind.is_async:
-            await kind.handler(job)  # type: ignore[misc]
+            await kind.handler(job)  # type: ignore[misc] # an async kind has such a handler
         elif isawaitable(result := await _in_thread(kind, job)):  # a plain function may hand back a coroutine
             await result
     except BaseException as error:  # noqa: BLE001 - the one catch-all: see the module's docstring

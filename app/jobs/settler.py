@@ -79,7 +79,7 @@ class Settler(Generic[Item]):
     async def _gather(self) -> None:
         """Let more endings come together, until there are enough of them or somebody waits for them."""
         self._hurry.clear()
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # the moment is over: what there is by now is written
             async with asyncio.timeout(GATHER_SECONDS):
                 await self._hurry.wait()
 

@@ -26,8 +26,8 @@ def routes_of(app: FastAPI) -> set[tuple[str, str]]:
     return {
         (method, re.sub(r"\{(?:\w+_)?id(?::\w+)?\}", "{id}", route.path))  # type: ignore[attr-defined]
         for route in app.routes
-        for method in route.methods - {"HEAD"}  # type: ignore[attr-defined]
-        if not f"{route.path}/".startswith("/admin/")  # type: ignore[attr-defined]
+        for method in route.methods - {"HEAD"}  # type: ignore[attr-defined] # only routes of ours
+        if not f"{route.path}/".startswith("/admin/")  # type: ignore[attr-defined] # only routes of ours
     }
 
 
