@@ -8,7 +8,6 @@ Labels are few and fixed: no kind, no queue of a user's, no id. A scrape wakes t
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header
@@ -18,7 +17,7 @@ from app import watch
 from app.db import Connection
 from app.jobs.browse import Survey, survey
 from app.jobs.services import Services
-from app.summary import JOB_COUNTS, REMINDER_COUNTS, SKIPS
+from app.summary import JOB_COUNTS, REMINDER_COUNTS, SKIPS, own_version
 from app.web.deps import Here
 from app.web.problems import RESPONSES
 
@@ -97,7 +96,7 @@ def _gauges(numbers: Numbers) -> Iterator[Any]:
 
     vitals, found = numbers.vitals, numbers.survey
     info = InfoMetricFamily("dormouse_build", "The version that answers.")
-    info.add_metric([], {"version": version("dormouse")})
+    info.add_metric([], {"version": own_version()})
     yield info
     due = GaugeMetricFamily("dormouse_jobs_due", "Due jobs, up to 10,000 a queue and priority.", labels=["lane"])
     due.add_metric(["jobs"], found.due)
