@@ -151,6 +151,7 @@ class Tick:
         keep = self.services.settings.done_retention_days * 86_400
         async with self.link.acquire(is_checked=False) as connection:
             found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names)
+            await self.services.database.meet(connection, found.backend_pid)
         if self.survey is None:
             self.summary.begin(found)
         self.survey = found
@@ -265,9 +266,7 @@ class Tick:
             self.summary.pruned = await sweep.prune(connection, keep, PRUNE_LIMIT)
 
     async def _last_look(self) -> None:
-        await self._survey()
-        assert self.survey is not None  # noqa: S101 - _survey has just set it
-        self.summary.look(self.survey)
+        self.summary.look(await self._survey())
         if self.summary.reminders["released"]:
             async with self.link.acquire() as connection:
                 self.summary.suspended = await suspended(connection)

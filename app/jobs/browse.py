@@ -83,6 +83,7 @@ class Survey:
     dead: int
     next_due_at: datetime | None
     tick_gap_seconds: float | None
+    backend_pid: int
     now: datetime
 
 
@@ -175,6 +176,7 @@ SURVEY = """
             WHERE level.queue = ANY ($1)
         ) AS next_due_at,
         extract(epoch FROM now() - (SELECT max(started_at) FROM ticks))::float8 AS tick_gap_seconds,
+        pg_backend_pid() AS backend_pid,
         now() AS now
     FROM due
 """

@@ -147,6 +147,10 @@ class GatedConnection:
     def mark_alive(self) -> None:
         """Say that the server answered; nothing depends on it here."""
 
+    def get_server_pid(self) -> int:
+        """Return nobody's, as a pooler does: many actors share this connection's server."""
+        return 0
+
     def is_closed(self) -> bool:
         """Whether it is closed."""
         closed: bool = self.raw.is_closed()

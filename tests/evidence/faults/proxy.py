@@ -21,7 +21,7 @@ from tests.servers import Server
 LATENCY_SECONDS = 2.0
 LARGE = 1 << 60
 CANCEL_REQUEST = 80877102
-PARSE, EXECUTE, QUERY = b"P", b"E", b"Q"
+PARSE, BIND, EXECUTE, QUERY = b"P", b"B", b"E", b"Q"
 SPACE = re.compile(rb"\s+")
 
 
@@ -38,7 +38,7 @@ class Fault(Enum):
 
 @dataclass(eq=False)
 class Pipe:
-    """One client's connection: the statement that it has *parsed* last, and whether the fault *is_struck* here."""
+    """One client's connection: the statements it has *parsed*, by name, the one *bound*, and whether it *is_struck*."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -46,7 +46,8 @@ class Pipe:
     back: asyncio.StreamWriter
     is_struck: bool = False
     is_dark: bool = False
-    parsed: str = ""
+    parsed: dict[bytes, str] = field(default_factory=dict)
+    bound: str = ""
     unread: bytes = b""
     has_started: bool = False
 
@@ -153,12 +154,17 @@ class Proxy:
     def _may_pass(self, pipe: Pipe, chunk: bytes) -> bool:
         """Count the statements in *chunk* and strike at the one that is meant; say whether it goes on."""
         passes = True
-        for kind, text in _frames(pipe, chunk):
-            if kind in {PARSE, QUERY}:
-                pipe.parsed = text
+        for kind, body in _frames(pipe, chunk):
+            first, _, rest = body.partition(b"\0")
+            if kind == PARSE:
+                pipe.parsed[first] = _text(rest)
+            elif kind == BIND:
+                pipe.bound = pipe.parsed[rest.partition(b"\0")[0]]
+            elif kind == QUERY:
+                pipe.bound = _text(first)
             if kind in {EXECUTE, QUERY}:
-                self.statements.append(pipe.parsed)
-                passes = not self._is_meant(pipe.parsed) or self._strike(pipe)
+                self.statements.append(pipe.bound)
+                passes = not self._is_meant(pipe.bound) or self._strike(pipe)
         return passes
 
     def _is_meant(self, text: str) -> bool:
@@ -196,8 +202,12 @@ class Proxy:
         return b""
 
 
-def _frames(pipe: Pipe, chunk: bytes) -> list[tuple[bytes, str]]:
-    """Return every frame that *chunk* completes, and the statement in it if it is one."""
+def _text(statement: bytes) -> str:
+    return SPACE.sub(b" ", statement.partition(b"\0")[0]).decode(errors="replace").strip()
+
+
+def _frames(pipe: Pipe, chunk: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the kind and the body of every frame that *chunk* completes."""
     found, data = [], pipe.unread + chunk
     if not pipe.has_started and len(data) >= 8:
         size = int.from_bytes(data[:4])
@@ -205,8 +215,7 @@ def _frames(pipe: Pipe, chunk: bytes) -> list[tuple[bytes, str]]:
         data = data[size:]
     while pipe.has_started and len(data) >= 5 and len(data) > (size := int.from_bytes(data[1:5])):
         kind, body, data = data[:1], data[5 : size + 1], data[size + 1 :]
-        text = {b"Q": body, b"P": body.partition(b"\0")[2]}.get(kind, b"").partition(b"\0")[0]
-        found.append((kind, SPACE.sub(b" ", text).decode(errors="replace").strip()))
+        found.append((kind, body))
     pipe.unread = data
     return found
 
