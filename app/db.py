@@ -32,6 +32,7 @@ PLANS_KEPT = 100
 PLAN_LIFETIME_SECONDS = 60
 SLOW_SECONDS = 0.05
 SLOW_TRIPS = 4
+SMALL_BYTES = 65_536
 
 # 57P01-57P03 shutdown and start-up, 53300 too many connections, 40001 and 40P01 lost races, 08xxx connection.
 TRANSIENT = (
@@ -68,8 +69,8 @@ def is_transient(error: BaseException) -> bool:
 class _Connection(asyncpg.Connection):
     """A connection that counts its round trips, remembers when it was last seen alive, and keeps no plan that is slow.
 
-    A plan that was made for an empty table may be the wrong one for a full one. Whatever takes longer than it should
-    is therefore planned anew: a stale plan costs one slow statement, and planning a slow one costs little beside it.
+    A plan that was made for an empty table may be the wrong one for a full one. `Database.meet` hears of it when the
+    queue has grown; between, what takes longer than it should is planned anew: that costs little beside it.
     """
 
     __slots__ = ("_quickest", "round_trips", "seen_alive")
@@ -122,6 +123,7 @@ class Database:
         self._command_timeout = command_timeout
         self._pool: Pool | None = None
         self._keeps_plans = False
+        self._planned_for = 0
         self.connect_timeout = connect_timeout
 
     def link(self, until: float | None = None) -> "Link":
@@ -162,16 +164,22 @@ class Database:
             "server_settings": {"application_name": "dormouse"},
         }
 
-    async def meet(self, connection: Connection, backend_pid: int) -> None:
+    async def meet(self, connection: Connection, backend_pid: int, jobs_bytes: int) -> None:
         """Keep plans, on connections made from now on, if *connection* is answered by the very session it was given.
 
-        *backend_pid* is what pg_backend_pid() said on it. A pooler makes up the number that it gives at the start.
+        *backend_pid* is what pg_backend_pid() said on it: a pooler makes up the number that it gives at the start.
+        *jobs_bytes* is the size of the table `jobs`: when that has doubled, all is planned anew.
         """
         is_direct = connection.get_server_pid() == backend_pid
+        has_grown = jobs_bytes > 2 * max(self._planned_for, SMALL_BYTES)
+        if has_grown:
+            self._planned_for = jobs_bytes
         if is_direct != self._keeps_plans and self._pool is not None:
             self._keeps_plans = is_direct
             self._pool.set_connect_args(self._dsn, **self._options())
             await self._pool.expire_connections()
+        elif has_grown:
+            await connection.reload_schema_state()
 
     async def close(self, limit: float = 1.0) -> None:
         """Close the pool within *limit* seconds, by force if need be."""

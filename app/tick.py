@@ -151,7 +151,7 @@ class Tick:
         keep = self.services.settings.done_retention_days * 86_400
         async with self.link.acquire(is_checked=False) as connection:
             found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names)
-            await self.services.database.meet(connection, found.backend_pid)
+            await self.services.database.meet(connection, found.backend_pid, found.jobs_bytes)
         if self.survey is None:
             self.summary.begin(found)
         self.survey = found

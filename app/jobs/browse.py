@@ -84,6 +84,7 @@ class Survey:
     next_due_at: datetime | None
     tick_gap_seconds: float | None
     backend_pid: int
+    jobs_bytes: int
     now: datetime
 
 
@@ -177,6 +178,7 @@ SURVEY = """
         ) AS next_due_at,
         extract(epoch FROM now() - (SELECT max(started_at) FROM ticks))::float8 AS tick_gap_seconds,
         pg_backend_pid() AS backend_pid,
+        pg_relation_size('jobs') AS jobs_bytes,
         now() AS now
     FROM due
 """
