@@ -9,7 +9,7 @@ the story cuts every connection and answers with what is known by then.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -19,15 +19,16 @@ import asyncpg
 from app.alerts import Teller
 from app.bookings import reminders
 from app.channels.suspension import suspended
-from app.db import DATABASE_ERRORS, Connection, Link, is_transient
+from app.db import DATABASE_ERRORS, Link, is_transient
 from app.errors import DatabaseUnavailable, SchemaBehind
 from app.handlers import fit_ours
 from app.heartbeat import Heartbeat
-from app.jobs import queue, sweep
+from app.jobs import sweep
 from app.jobs.browse import Survey, survey
 from app.jobs.crew import Crew
-from app.jobs.pump import Counts, Lane
+from app.jobs.pump import Lane
 from app.jobs.services import Services
+from app.lanes import Rota, suspect_lane, tick_lanes
 from app.log import get_logger
 from app.record import log_finished, record
 from app.summary import REMINDERS, Budget, Summary
@@ -91,7 +92,7 @@ class Tick:
         self.until = None if self.budget.seconds is None else self.started + self.budget.seconds
         self.link: Link = self.services.database.link(self.until)
         self.summary = Summary(self.source)
-        self.queues = random.sample(settings.queues, len(settings.queues))
+        self.rota = Rota(random.sample(settings.queues, len(settings.queues)))  # a tick begins anywhere
         self.kinds = dict(self.services.kinds)
         if self.budget.seconds is not None:
             self.kinds = fit_ours(self.kinds, self.budget.seconds)
@@ -150,7 +151,9 @@ class Tick:
     async def _survey(self) -> Survey:
         keep = self.services.settings.done_retention_days * 86_400
         async with self.link.acquire(is_checked=False) as connection:
-            found = await survey(connection, [*self.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names)
+            found = await survey(
+                connection, [*self.rota.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names
+            )
             await self.services.database.meet(connection, found.backend_pid, found.jobs_bytes)
         if self.survey is None:
             self.summary.begin(found)
@@ -199,7 +202,9 @@ class Tick:
         kept = SUSPECT_PLACES if found.suspects_due or summary.rescued else 0  # a backlog must not starve them
         crew = Crew(self.services, self.kinds, self.link, self.until)
         async with crew.at_work():
-            lanes = self.lanes(crew, summary, has_jobs=jobs_due, has_reminders=reminders_due, kept=kept)
+            lanes = tick_lanes(
+                crew, summary, self.rota, self.budget, kept=kept, has_jobs=jobs_due, has_reminders=reminders_due
+            )
             reasons = await asyncio.gather(*(self._pump(name, lane) for name, lane in lanes.items()))
             if kept:
                 reasons += await self.suspects(crew)
@@ -207,54 +212,18 @@ class Tick:
         for message in (*crew.errors, *crew.settler.errors):
             summary.fail("run", message)
 
-    def lanes(
-        self,
-        crew: Crew,
-        counts: Counts,
-        *,
-        has_jobs: bool = True,
-        has_reminders: bool = True,
-        kept: int = 0,
-        poll_seconds: float | None = None,
-    ) -> dict[str, Lane]:
-        """Return the lanes to pump, endless if they poll; of each batch *kept* places stay free, or half of it."""
-        settings, lease = self.services.settings, self.services.settings.lease_seconds
-
-        async def nearest(connection: Connection, kinds: Sequence[str], limit: int) -> list[queue.Claimed]:
-            return await queue.claim_reminders(connection, kinds, limit, lease)
-
-        async def oldest(connection: Connection, kinds: Sequence[str], limit: int) -> list[queue.Claimed]:
-            return await queue.claim(connection, self._next_queues(), kinds, limit, lease)
-
-        lanes, is_endless = {}, poll_seconds is not None
-        if has_reminders:
-            batch = None if is_endless else self.budget.reminders - min(kept, self.budget.reminders // 2)
-            lanes[REMINDERS] = Lane(
-                crew, nearest, counts, settings.reminder_concurrency, batch, poll_seconds=poll_seconds
-            )
-        if has_jobs:
-            batch = None if is_endless else self.budget.jobs - min(kept, self.budget.jobs // 2)
-            lanes["jobs"] = Lane(crew, oldest, counts, settings.job_concurrency, batch, poll_seconds=poll_seconds)
-        return lanes
-
-    def _next_queues(self) -> list[str]:
-        """Return the queues, each time beginning with the next; a tick begins anywhere: none can starve the others."""
-        self.queues = self.queues[1:] + self.queues[:1]
-        return self.queues
-
     async def suspects(self, crew: Crew) -> list[str]:
         """Run jobs that have crashed before, one at a time in this process, within what is left of each batch."""
         if self.services.suspects.locked():
             return []
         left = {
             REMINDERS: ([REMINDERS], self.budget.reminders - self.summary.reminders["claimed"]),
-            "jobs": (self.queues, self.budget.jobs - self.summary.jobs["claimed"]),
+            "jobs": (self.rota.queues, self.budget.jobs - self.summary.jobs["claimed"]),
         }
         reasons = []
         async with self.services.suspects:
             for name, (queues, batch) in left.items():
-                claim = partial(_claim_suspect, queues, self.services.settings.lease_seconds)
-                reasons.append(await self._pump(name, Lane(crew, claim, self.summary, 1, batch, is_solo=True)))
+                reasons.append(await self._pump(name, suspect_lane(crew, self.summary, queues, batch)))
         return reasons
 
     async def _pump(self, name: str, lane: Lane) -> str:
@@ -291,9 +260,3 @@ class Tick:
     def finish(self, extra_trips: int = 0) -> None:
         """Close the summary: duration and round trips are read now."""
         self.summary.finish(time.monotonic() - self.started, self.link.round_trips + extra_trips)
-
-
-async def _claim_suspect(
-    queues: Sequence[str], lease: float, connection: Connection, kinds: Sequence[str], _limit: int
-) -> list[queue.Claimed]:
-    return await queue.claim_suspect(connection, queues, kinds, lease)

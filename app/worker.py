@@ -19,9 +19,10 @@ from app.jobs.crew import STOP_GRACE_SECONDS, Crew
 from app.jobs.pump import Lane
 from app.jobs.queue import Claimed
 from app.jobs.services import Services
+from app.lanes import job_lane, reminder_lane
 from app.log import get_logger
 from app.record import log_finished
-from app.summary import Budget, Summary
+from app.summary import REMINDERS, Budget, Summary
 from app.tick import Tick
 
 CHORE_SECONDS = 15.0
@@ -59,7 +60,10 @@ async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: 
     template = Tick(services, budget, SOURCE)
     crew = Crew(services, template.kinds, template.link, None)
     async with crew.at_work():
-        lanes = template.lanes(crew, books, poll_seconds=poll_seconds)
+        lanes = {
+            REMINDERS: reminder_lane(crew, books, None, poll_seconds),
+            "jobs": job_lane(crew, books, template.rota, None, poll_seconds),
+        }
         tasks = [asyncio.create_task(_keep_pumping(name, lane, services)) for name, lane in lanes.items()]
         house = _House(services, budget, crew, list(lanes.values()), books)
         tasks.append(asyncio.create_task(house.keep(chore_seconds)))
