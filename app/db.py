@@ -178,7 +178,7 @@ class Database:
             self._keeps_plans = is_direct
             self._pool.set_connect_args(self._dsn, **self._options())
             await self._pool.expire_connections()
-        elif has_grown:
+        elif has_grown and is_direct:
             await connection.reload_schema_state()
 
     async def close(self, limit: float = 1.0) -> None:
@@ -194,12 +194,18 @@ class Database:
 
 
 class Link:
-    """One tick's way into the pool: counted, bounded by its deadline, and cut for good by `terminate`."""
+    """One tick's way into the pool: counted, bounded by its deadline, and cut for good by `terminate`.
+
+    Between `keep` and `let_go` a connection stays with the link for the next step: a way through the pool costs more
+    than a short statement. Who waits for anything but the database lets go first.
+    """
 
     def __init__(self, database: Database, until: float | None) -> None:
         self._database = database
         self._until = until
         self._held: set[Any] = set()
+        self._kept: Any = None
+        self._keeps = False
         self.round_trips = 0
 
     @asynccontextmanager
@@ -208,22 +214,39 @@ class Link:
 
         One that lay idle is asked first whether it lives, unless the caller, not *is_checked*, can start anew itself.
         """
-        connection = await self._take(self._limit(limit), is_checked=is_checked)
-        before = connection.round_trips
+        connection, self._kept = self._kept, None
+        if not _is_open(connection):
+            connection = await self._take(self._limit(limit), is_checked=is_checked)
+        before, is_clean = connection.round_trips, False
         self._held.add(connection)
         try:
             yield connection
+            is_clean = True
         finally:
             self._held.discard(connection)
-            after = getattr(connection, "round_trips", None)
-            if after is not None:  # one that was cut has left the pool already, and counts nothing any more
-                self.round_trips += after - before
-                await self._give_back(connection)
+            if not _has_left(connection):  # one that was cut counts nothing any more
+                self.round_trips += connection.round_trips - before
+                if is_clean and self._keeps and self._kept is None and _is_open(connection):
+                    self._kept = connection
+                else:
+                    await self._give_back(connection)
+
+    def keep(self) -> None:
+        """Keep the connection that is given back next."""
+        self._keeps = True
+
+    async def let_go(self) -> None:
+        """Give back what is kept, and keep no more."""
+        self._keeps = False
+        connection, self._kept = self._kept, None
+        if not _has_left(connection):
+            await self._give_back(connection)
 
     def terminate(self) -> None:
-        """Cut every connection in use: the last word when a deadline has passed."""
-        for connection in self._held:
-            _cut(connection)
+        """Cut every connection that it holds: the last word when a deadline has passed."""
+        for connection in (*self._held, self._kept):
+            if not _has_left(connection):
+                _cut(connection)
 
     def _limit(self, limit: float | None) -> float:
         asked = self._database.connect_timeout if limit is None else limit
@@ -263,6 +286,15 @@ class Link:
             await pool.release(connection, timeout=PING_SECONDS)
         except DATABASE_ERRORS:
             _cut(connection)
+
+
+def _has_left(connection: Any) -> bool:
+    """Say whether *connection* is none, or one that was cut: such a one has left the pool by itself."""
+    return getattr(connection, "round_trips", None) is None
+
+
+def _is_open(connection: Any) -> bool:
+    return not _has_left(connection) and not connection.is_closed()
 
 
 def _cut(connection: Any) -> None:

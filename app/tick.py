@@ -102,14 +102,21 @@ class Tick:
 
     async def story(self) -> None:
         """Tell the tick from beginning to end; each step keeps to its own failures."""
-        found = await self.first_look()
-        if self.budget.is_dry_run:
-            self.summary.look(found)
-            return
-        await self.sweep(found)
-        # What was left untold is told beside the lanes: a tick that is always at its deadline tells it all the same.
-        await asyncio.gather(self._lanes(found), self._tell())
-        await self.close(found)
+        self.link.keep()
+        try:
+            found = await self.first_look()
+            if self.budget.is_dry_run:
+                self.summary.look(found)
+                return
+            await self.sweep(found)
+            if self._is_untold:  # told beside the lanes: a tick that is always at its deadline tells it all the same
+                await asyncio.gather(self._lanes(found), self._tell())
+            else:
+                await self._lanes(found)
+            self.link.keep()
+            await self.close(found)
+        finally:
+            await self.link.let_go()
 
     async def sweep(self, found: Survey) -> None:
         """Rescue, expire and plan: what there is to run is ready then."""
@@ -201,6 +208,7 @@ class Tick:
             return
         kept = SUSPECT_PLACES if found.suspects_due or summary.rescued else 0  # a backlog must not starve them
         crew = Crew(self.services, self.kinds, self.link, self.until)
+        await self.link.let_go()
         async with crew.at_work():
             lanes = tick_lanes(
                 crew, summary, self.rota, self.budget, kept=kept, has_jobs=jobs_due, has_reminders=reminders_due
@@ -246,6 +254,7 @@ class Tick:
         if not self._is_untold or not self.teller.sinks or self.services.stopping.is_set():
             return
         self._is_untold = False
+        await self.link.let_go()
         kinds = self.survey.unknown_kinds if self.survey else {}
         await self._section("alert", partial(self.teller.tell, kinds))
         self.summary.alerted = self.teller.told

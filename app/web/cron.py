@@ -9,7 +9,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header
 from pydantic import Field
-from starlette.responses import JSONResponse
+from pydantic_core import to_json
+from starlette.responses import Response
 
 from app import tick
 from app.config import Settings
@@ -40,12 +41,12 @@ async def run_tick(
     services: Here,
     asked: TickRequest | None = None,
     x_tick_source: Annotated[str, Header(max_length=1000)] = DEFAULT_SOURCE,
-) -> JSONResponse:
+) -> Response:
     """Run one tick and answer with its summary."""
     budget = make_budget(services.settings, asked or TickRequest())
     source = x_tick_source if SOURCE.fullmatch(x_tick_source) else DEFAULT_SOURCE
     summary = await tick.run(services, budget, source)
-    return JSONResponse(summary.as_dict())
+    return Response(to_json(summary.as_dict()), media_type="application/json")
 
 
 def make_budget(settings: Settings, asked: TickRequest) -> tick.Budget:

@@ -179,3 +179,46 @@ async def test_round_trips_are_counted(dsn):
             await connection.fetchval("SELECT 1")
 
     assert link.round_trips == 4
+
+
+async def test_a_connection_that_is_kept_goes_to_the_next_step_and_then_back_to_the_pool(dsn):
+    async with opened(dsn, pool_max=1) as database:
+        link = database.link()
+        link.keep()
+        async with link.acquire() as first:
+            assert await first.fetchval("SELECT 1") == 1
+        async with link.acquire() as second:
+            assert second is first
+        with pytest.raises(DatabaseUnavailable):
+            await use(database, 0.3)
+
+        await link.let_go()
+
+        assert await use(database, 5) == 1
+        async with link.acquire() as third:
+            assert await third.fetchval("SELECT 1") == 1
+        assert await use(database, 5) == 1
+
+
+async def test_a_connection_whose_step_failed_is_not_kept(dsn):
+    async with opened(dsn, pool_max=1) as database:
+        link = database.link()
+        link.keep()
+        with pytest.raises(TimeoutError):
+            async with link.acquire() as connection:
+                await connection.execute("SELECT pg_sleep(60)", timeout=0.2)
+
+        assert await use(database, 5) == 1
+
+
+async def test_what_is_kept_is_cut_too(dsn):
+    async with opened(dsn, pool_max=1) as database:
+        link = database.link()
+        link.keep()
+        async with link.acquire() as connection:
+            await connection.execute("SELECT 1")
+
+        link.terminate()
+        await link.let_go()
+
+        assert await use(database, 5) == 1
