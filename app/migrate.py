@@ -14,7 +14,7 @@ import asyncpg
 from app.db import Connection
 from app.errors import ConfigError, DatabaseUnavailable
 
-HEAD = "0003"
+HEAD = "0004"
 FOLDER = Path(__file__).resolve().parent.parent / "migrations"
 LOCK_TRIES = 5
 CONNECT_SECONDS = 15.0
