@@ -2,11 +2,12 @@
 
 The first ending is written at once; those that come within the next moment share the next flush, which nobody waits
 for: a lane that has nothing else to do lets it begin. Nothing is counted before its row was written; a row that was not
-ours is counted as lost.
+ours is counted as lost. Counting goes on beside the next flush, and in turns with all else.
 """
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
@@ -17,6 +18,7 @@ from app.jobs.queue import Verdict, settle
 FLUSH_MOST = 1000
 GATHER_SECONDS = 0.02
 ENOUGH = 100
+TOLD_AT_ONCE = 200
 RETRY_SECONDS = 0.2
 Item = TypeVar("Item")
 
@@ -38,6 +40,7 @@ class Settler(Generic[Item]):
         self._settled = settled
         self._waiting: list[tuple[Verdict, Item]] = []
         self._flushing: asyncio.Task[None] | None = None
+        self._untold: deque[tuple[Sequence[tuple[Verdict, Item]], set[int]]] = deque()
         self._drains = 0
         self._hurry = asyncio.Event()
         self.errors: list[str] = []
@@ -70,11 +73,30 @@ class Settler(Generic[Item]):
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting[:FLUSH_MOST], self._waiting[FLUSH_MOST:]
-                await self._flush(batch)
-                if len(self._waiting) < ENOUGH and not self._drains:
-                    await self._gather()
+                await self._flush_beside(batch)
+                if len(self._waiting) < ENOUGH:
+                    await self._tell()
+                    if not self._drains:
+                        await self._gather()
         finally:
+            while self._untold:
+                self._settled(*self._untold.popleft())
             self._flushing = None
+
+    async def _flush_beside(self, batch: Sequence[tuple[Verdict, Item]]) -> None:
+        """Write *batch*, and tell meanwhile what became of those before it."""
+        writing = asyncio.create_task(self._flush(batch))
+        try:
+            await self._tell()
+            await writing
+        finally:
+            writing.cancel()
+
+    async def _tell(self) -> None:
+        """Tell what is certain, a little at a time: the loop has others to serve."""
+        while self._untold:
+            self._settled(*self._untold.popleft())
+            await asyncio.sleep(0)
 
     async def _gather(self) -> None:
         """Let more endings come together, until there are enough of them or somebody waits for them."""
@@ -94,7 +116,8 @@ class Settler(Generic[Item]):
                 return
             self.errors.append(f"settle: {type(error).__name__}")
             won = set()
-        self._settled(batch, won)
+        for start in range(0, len(batch), TOLD_AT_ONCE):
+            self._untold.append((batch[start : start + TOLD_AT_ONCE], won))
 
     async def _settle(self, verdicts: list[Verdict]) -> set[int]:
         """Write until it is certain: the fence makes a second try harmless: written rows do not match again."""

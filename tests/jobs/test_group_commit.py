@@ -95,3 +95,50 @@ async def test_a_connection_that_dies_before_the_settle_charges_the_attempt_once
     row = await row_of(conn, job_id)
     assert (row["status"], row["attempts"]) == ("done", 1)
     assert summary["jobs"]["done"] == 1
+
+
+async def test_a_large_batch_is_counted_in_turns_with_the_rest_of_the_loop(conn, database):
+    await put(conn, 600)
+    held = await claim(conn, ["default"], ["toy"], 600, LEASE)
+    sizes, turns = [], 0
+
+    def count(batch: Sequence[tuple[Verdict, int]], _won: set[int]) -> None:
+        sizes.append((len(batch), turns))
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    turning = asyncio.create_task(turn())
+    settler = Settler[int](database.link(), None, count)
+    for row in held:
+        settler.add(Verdict(row.id, row.fence, "done"), row.id)
+    await settler.drain()
+    turning.cancel()
+
+    assert sum(size for size, _ in sizes) == 600
+    assert max(size for size, _ in sizes) <= 200
+    assert len({when for _, when in sizes}) >= 3
+
+
+async def test_what_was_written_is_counted_even_if_the_rest_is_given_up(conn, database):
+    await put(conn, 500)
+    held = await claim(conn, ["default"], ["toy"], 500, LEASE)
+    counted: list[int] = []
+    has_begun = asyncio.Event()
+
+    def count(batch: Sequence[tuple[Verdict, int]], won: set[int]) -> None:
+        counted.extend(won & {verdict.id for verdict, _ in batch})
+        has_begun.set()
+
+    settler = Settler[int](database.link(), None, count)
+    for row in held:
+        settler.add(Verdict(row.id, row.fence, "done"), row.id)
+    await has_begun.wait()
+
+    settler.cancel()
+    await asyncio.sleep(0.05)
+
+    assert len(counted) == len(set(counted)) == await conn.fetchval("SELECT count(*) FROM jobs WHERE status = 'done'")
