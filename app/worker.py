@@ -59,6 +59,11 @@ async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: 
     budget = Budget(settings.tick_jobs, settings.tick_reminders, None)
     template = Tick(services, budget, SOURCE)
     crew = Crew(services, template.kinds, template.link, None)
+    meeting = asyncio.create_task(_meet(template))
+    try:
+        await _until_stop(services.stopping, [meeting])
+    finally:
+        await _cut([meeting])
     async with crew.at_work():
         lanes = {
             REMINDERS: reminder_lane(crew, books, None, poll_seconds),
@@ -74,6 +79,14 @@ async def work(services: Services, *, poll_seconds: float = 1.0, chore_seconds: 
         finally:
             await _cut(tasks)
             log.info("worker.stopped", left_running=len(crew.runs))
+
+
+async def _meet(tick: Tick) -> None:
+    """Look once before the lanes begin, so that their connections keep plans from the first claim on."""
+    try:
+        await tick.first_look()
+    except DATABASE_ERRORS as error:
+        log.warning("worker.database_away", error=type(error).__name__)
 
 
 async def _until_stop(stopping: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from app.db import Database
 from app.jobs import Job, Kind, NewJob, enqueue, enqueue_many
 from app.worker import work
+from tests.servers import free_port
 from tests.tick.black_hole import black_hole
 from tests.tick.ticking import until_quiet
 
@@ -74,6 +75,22 @@ async def test_an_idle_worker_stops_at_once(services):
     await task
 
     assert time.monotonic() - began < 2
+    await until_quiet()
+
+
+async def test_a_database_that_is_away_from_the_start_holds_up_neither_the_start_nor_the_stop(services):
+    database = Database(f"postgresql://dormouse@127.0.0.1:{free_port()}/nowhere")
+    made = replace(services(), database=database)
+    with capture_logs() as lines:
+        task = asyncio.create_task(work(made))
+        await asyncio.sleep(0.5)
+        made.stopping.set()
+        began = time.monotonic()
+        await task
+
+    assert time.monotonic() - began < 3
+    assert [line["event"] for line in lines] == ["worker.started", "worker.stopped"]
+    await database.close()
     await until_quiet()
 
 
