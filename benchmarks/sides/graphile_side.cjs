@@ -40,8 +40,12 @@ async function main() {
   } else {
     for (let start = 0; start < jobs; start += CHUNK) {
       const batch = [];
-      for (let n = start; n < Math.min(start + CHUNK, jobs); n += 1) batch.push({ identifier: "noop", payload: { n } });
-      await utils.addJobs(batch);
+      for (let n = start; n < Math.min(start + CHUNK, jobs); n += 1) {
+        const key = command === "bulk" ? { jobKey: `key-${n}` } : {};
+        batch.push({ identifier: "noop", payload: { n }, ...key });
+      }
+      const added = await utils.addJobs(batch);
+      if (added.length !== batch.length) throw new Error(`${added.length} rows for ${batch.length} jobs`);
     }
   }
   console.log("S", Number(process.hrtime.bigint() - began) / 1e9);

@@ -25,8 +25,12 @@ async function main() {
   } else if (command !== "schema") {
     for (let start = 0; start < jobs; start += CHUNK) {
       const batch = [];
-      for (let n = start; n < Math.min(start + CHUNK, jobs); n += 1) batch.push({ data: { n } });
-      await boss.insert("noop", batch);
+      for (let n = start; n < Math.min(start + CHUNK, jobs); n += 1) {
+        const key = command === "bulk" ? { singletonKey: `key-${n}`, singletonSeconds: 86400 } : {};
+        batch.push({ data: { n }, ...key });
+      }
+      const added = await boss.insert("noop", batch, { returnId: command === "bulk" });
+      if (command === "bulk" && added.length !== batch.length) throw new Error(`${added.length} rows`);
     }
   }
   console.log("S", Number(process.hrtime.bigint() - began) / 1e9);

@@ -1,6 +1,7 @@
 """pgqueuer at its best settings: batches of a hundred, no limit on jobs side by side, asyncpg on uvloop."""
 
 import asyncio
+import json
 import signal
 import sys
 import time
@@ -44,8 +45,11 @@ async def obey(command: str, dsn: str, jobs: int) -> float:
             await queries.enqueue("noop", b"{}")
     elif command in ("bulk", "fill"):
         for start in range(0, jobs, CHUNK):
-            size = min(CHUNK, jobs - start)
-            await queries.enqueue(["noop"] * size, [b"{}"] * size, [0] * size)
+            numbers = range(start, min(start + CHUNK, jobs))
+            payloads = [json.dumps({"n": number}).encode() for number in numbers]
+            keys = [f"key-{number}" if command == "bulk" else None for number in numbers]
+            size = len(numbers)
+            await queries.enqueue(["noop"] * size, payloads, [0] * size, None, keys, on_conflict="skip")
     else:
         await work(connection)
     return time.perf_counter() - began
