@@ -14,6 +14,7 @@ import asyncpg
 
 from app.db import Connection
 from app.errors import BadInput
+from app.jobs.copying import LEAST, copy_in
 
 PAYLOAD_BYTES = 262_144
 CHUNK = 10_000
@@ -143,6 +144,8 @@ async def enqueue_many(connection: Connection, jobs: Sequence[NewJob]) -> list[E
 
 
 async def _insert_chunk(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    if len(jobs) >= LEAST and (ids := await copy_in(connection, jobs)) is not None:
+        return [Enqueued(job_id, is_new=True) for job_id in ids]
     try:
         rows = await connection.fetch(
             ENQUEUE_MANY,

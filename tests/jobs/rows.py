@@ -39,7 +39,7 @@ async def put(
 ROW = """
     SELECT id, status, attempts, crashes, fence, run_at, run_at - now() AS wait, locked_until,
         locked_until - now() AS lease, last_error, errors::text, finished_at, started_at, dedupe_key, expires_at,
-        payload::text, priority, queue, max_attempts
+        payload::text, kind, priority, queue, max_attempts
     FROM jobs
     WHERE id = $1
 """
