@@ -8,12 +8,13 @@ Where there is none, the server keeps the plans of statements, which spares half
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
 
+from app.connection import CountedConnection, cut, has_left, is_open
 from app.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ PING_SECONDS = 2.0
 IDLE_LIFETIME_SECONDS = 60.0
 PLANS_KEPT = 100
 PLAN_LIFETIME_SECONDS = 60
-SLOW_SECONDS = 0.05
-SLOW_TRIPS = 4
 SMALL_BYTES = 65_536
 
 # 57P01-57P03 shutdown and start-up, 53300 too many connections, 40001 and 40P01 lost races, 08xxx connection.
@@ -66,48 +65,6 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, (*TRANSIENT, DatabaseUnavailable))
 
 
-class _Connection(asyncpg.Connection):
-    """A connection that counts its round trips, remembers when it was last seen alive, and keeps no plan that is slow.
-
-    A plan that was made for an empty table may be the wrong one for a full one. `Database.meet` hears of it when the
-    queue has grown; between, what takes longer than it should is planned anew: that costs little beside it.
-    """
-
-    __slots__ = ("_quickest", "round_trips", "seen_alive")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.round_trips = 0
-        self.seen_alive = time.monotonic()
-        self._quickest = SLOW_SECONDS
-
-    async def _judged(self, asked: Awaitable[Any]) -> Any:
-        self.round_trips += 1
-        began = time.monotonic()
-        answer = await asked
-        took = time.monotonic() - began
-        self._quickest = min(self._quickest, took)
-        if took > SLOW_SECONDS and took > SLOW_TRIPS * self._quickest:
-            await self.reload_schema_state()
-        return answer
-
-    def mark_alive(self) -> None:
-        """Note that the server answered just now; a pool's proxy passes calls on, not attributes."""
-        self.seen_alive = time.monotonic()
-
-    async def fetch(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetch(*args, **kwargs))
-
-    async def fetchrow(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetchrow(*args, **kwargs))
-
-    async def fetchval(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetchval(*args, **kwargs))
-
-    async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().execute(*args, **kwargs))
-
-
 async def _leave_as_is(_connection: Any) -> None:
     """Spare the reset statement at each release: no session state is ever set."""
 
@@ -123,6 +80,7 @@ class Database:
         self._command_timeout = command_timeout
         self._pool: Pool | None = None
         self._keeps_plans = False
+        self._is_new = False
         self._planned_for = 0
         self.connect_timeout = connect_timeout
 
@@ -149,7 +107,7 @@ class Database:
                 max_size=self._pool_max,
                 max_inactive_connection_lifetime=IDLE_LIFETIME_SECONDS,
                 reset=_leave_as_is,
-                connection_class=_Connection,
+                connection_class=CountedConnection,
                 **self._options(),
             )
             await self._pool
@@ -168,18 +126,28 @@ class Database:
         """Keep plans, on connections made from now on, if *connection* is answered by the very session it was given.
 
         *backend_pid* is what pg_backend_pid() said on it: a pooler makes up the number that it gives at the start.
-        *jobs_bytes* is the size of the table `jobs`: when that has doubled, all is planned anew.
+        *jobs_bytes* is the size of the table `jobs`: when that has doubled, all is planned anew. The connections of
+        before are left alone until the second meeting: a process that lives for one tick would only pay for new ones.
         """
         is_direct = connection.get_server_pid() == backend_pid
         has_grown = jobs_bytes > 2 * max(self._planned_for, SMALL_BYTES)
         if has_grown:
             self._planned_for = jobs_bytes
         if is_direct != self._keeps_plans and self._pool is not None:
-            self._keeps_plans = is_direct
+            self._keeps_plans = self._is_new = is_direct
             self._pool.set_connect_args(self._dsn, **self._options())
-            await self._pool.expire_connections()
+            if not is_direct:
+                await self._pool.expire_connections()
+        elif self._is_new:
+            await self.renew()
         elif has_grown and is_direct:
             await connection.reload_schema_state()
+
+    async def renew(self) -> None:
+        """Replace connections that were made before it was known that plans are kept, each as it is lent next."""
+        if self._is_new and self._pool is not None:
+            self._is_new = False
+            await self._pool.expire_connections()
 
     async def close(self, limit: float = 1.0) -> None:
         """Close the pool within *limit* seconds, by force if need be."""
@@ -215,7 +183,7 @@ class Link:
         One that lay idle is asked first whether it lives, unless the caller, not *is_checked*, can start anew itself.
         """
         connection, self._kept = self._kept, None
-        if not _is_open(connection):
+        if not is_open(connection):
             connection = await self._take(self._limit(limit), is_checked=is_checked)
         before, is_clean = connection.round_trips, False
         self._held.add(connection)
@@ -224,9 +192,9 @@ class Link:
             is_clean = True
         finally:
             self._held.discard(connection)
-            if not _has_left(connection):  # one that was cut counts nothing any more
+            if not has_left(connection):  # one that was cut counts nothing any more
                 self.round_trips += connection.round_trips - before
-                if is_clean and self._keeps and self._kept is None and _is_open(connection):
+                if is_clean and self._keeps and self._kept is None and is_open(connection):
                     self._kept = connection
                 else:
                     await self._give_back(connection)
@@ -239,14 +207,14 @@ class Link:
         """Give back what is kept, and keep no more."""
         self._keeps = False
         connection, self._kept = self._kept, None
-        if not _has_left(connection):
+        if not has_left(connection):
             await self._give_back(connection)
 
     def terminate(self) -> None:
         """Cut every connection that it holds: the last word when a deadline has passed."""
         for connection in (*self._held, self._kept):
-            if not _has_left(connection):
-                _cut(connection)
+            if not has_left(connection):
+                cut(connection)
 
     def _limit(self, limit: float | None) -> float:
         asked = self._database.connect_timeout if limit is None else limit
@@ -265,7 +233,7 @@ class Link:
                 continue
             if not is_checked or await self._is_alive(connection):
                 return connection
-            _cut(connection)
+            cut(connection)
             await pool.release(connection)
         raise DatabaseUnavailable(f"the database could not be reached within {limit:.0f} s")
 
@@ -285,19 +253,4 @@ class Link:
         try:
             await pool.release(connection, timeout=PING_SECONDS)
         except DATABASE_ERRORS:
-            _cut(connection)
-
-
-def _has_left(connection: Any) -> bool:
-    """Say whether *connection* is none, or one that was cut: such a one has left the pool by itself."""
-    return getattr(connection, "round_trips", None) is None
-
-
-def _is_open(connection: Any) -> bool:
-    return not _has_left(connection) and not connection.is_closed()
-
-
-def _cut(connection: Any) -> None:
-    """Terminate *connection*; one that its server has ended left the pool by itself, and may not even be asked to."""
-    with suppress(asyncpg.InterfaceError):
-        connection.terminate()
+            cut(connection)

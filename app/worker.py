@@ -85,6 +85,7 @@ async def _meet(tick: Tick) -> None:
     """Look once before the lanes begin, so that their connections keep plans from the first claim on."""
     try:
         await tick.first_look()
+        await tick.services.database.renew()
     except DATABASE_ERRORS as error:
         log.warning("worker.database_away", error=type(error).__name__)
 

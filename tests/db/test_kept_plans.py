@@ -7,6 +7,10 @@ from app.jobs import Kind, enqueue
 from tests.tick.ticking import tick_once
 
 KEPT = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%' || $1 || '%'"
+MADE_SINCE = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'dormouse' AND backend_start > $1
+"""
 ENQUEUED = "INSERT INTO jobs (kind) SELECT 'toy' FROM generate_series(1, $1::int)"
 MANY, EACH = 40_000, 8_000
 SCANS = 75  # of 25 when every statement is planned each time, as the table is still small; 180 with stale plans
@@ -40,6 +44,7 @@ async def test_a_session_that_is_not_its_own_ends_the_keeping(direct_dsn):
     async with database.acquire() as connection:
         own = await connection.fetchval("SELECT pg_backend_pid()")
         await database.meet(connection, own, 0)
+        await database.renew()
     async with database.acquire() as connection:
         before = await connection.fetchval(KEPT, "pg_prepared_statements")
         await database.meet(connection, own, 0)  # of a session that is gone: this one was made after it
@@ -48,6 +53,22 @@ async def test_a_session_that_is_not_its_own_ends_the_keeping(direct_dsn):
     await database.close()
 
     assert (before, after) == (1, 0)
+
+
+async def test_a_process_that_lives_for_one_tick_makes_no_connection_twice(services, connect):
+    outside = await connect()
+    started = []
+
+    async def look_at_the_clock(_job: object) -> None:
+        started.append(await outside.fetchval("SELECT clock_timestamp()"))
+
+    made = services({"toy": Kind(look_at_the_clock)})
+    await enqueue(outside, "toy")
+
+    summary = await tick_once(made)
+
+    assert summary["jobs"]["done"] == 1
+    assert await outside.fetchval(MADE_SINCE, started[0]) == 0
 
 
 async def test_a_first_tick_costs_three_round_trips_and_so_does_each_that_follows(services):
@@ -62,6 +83,7 @@ async def test_a_statement_that_was_slow_is_planned_anew_and_a_quick_one_is_not(
     database = Database(direct_dsn)
     async with database.acquire() as connection:
         await database.meet(connection, await connection.fetchval("SELECT pg_backend_pid()"), 0)
+        await database.renew()
 
     async with database.acquire() as connection:
         await connection.fetchval("SELECT $1::int + 1", 1)
