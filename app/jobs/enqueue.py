@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import asyncpg
+from pydantic_core import from_json
 
 from app.db import Connection
 from app.errors import BadInput
@@ -18,6 +19,7 @@ from app.jobs.copying import LEAST, copy_in
 
 PAYLOAD_BYTES = 262_144
 CHUNK = 10_000
+SHALLOW = 150
 ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -229,7 +231,18 @@ def payload_text(payload: Any) -> str:
         raise BadInput(f"the payload is {size} bytes long; at most {PAYLOAD_BYTES} are taken")
     if "\\u0000" in text and NUL.search(text):
         raise BadInput("the payload holds a NUL, which PostgreSQL cannot store")
+    if text.count("{") + text.count("[") > SHALLOW and not _is_readable(text):
+        raise BadInput("the payload is nested so deeply that no handler could read it")
     return text
+
+
+def _is_readable(text: str) -> bool:
+    """Say whether what decodes a job's payload before it runs can read *text*: its depth has a limit."""
+    try:
+        from_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_mapping(payload: Any) -> dict[Any, Any]:

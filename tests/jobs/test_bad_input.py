@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.jobs import NewJob, enqueue, enqueue_many
+from app.jobs import Job, Kind, NewJob, enqueue, enqueue_many
 from app.jobs.enqueue import PAYLOAD_BYTES, payload_text
-from tests.jobs.rows import statuses
+from tests.jobs.rows import statuses, tick_once
 
 Put = Callable[..., Awaitable[Any]]
 ALOFT = timezone(timedelta(hours=14))
@@ -148,12 +148,32 @@ async def test_a_refusal_names_the_rule_and_not_the_value(conn):
     assert str(refused.value) == "jobs dedupe key is short"
 
 
-async def test_depths_that_pass_our_door_pass_the_databases_too(conn):
-    for levels in (150, 300, 900):
-        try:
-            await enqueue(conn, "toy", nested(levels))
-        except BadInput:
-            assert levels > 150
+@pytest.mark.parametrize("levels", [*range(190, 215), 300, 900])
+async def test_a_depth_that_passes_our_door_passes_the_databases_and_the_handlers(conn, services, levels):
+    read = []
+
+    async def deep(job: Job) -> None:
+        read.append(job.payload)
+
+    payload, refusal = nested(levels), None
+    try:
+        await enqueue(conn, "toy", payload)
+    except BadInput as refused:
+        refusal = str(refused)
+
+    if refusal is not None:
+        assert levels > 190
+        assert refusal == "the payload is nested so deeply that no handler could read it"
+        return
+    assert levels < 300
+    assert (await tick_once(services({"toy": Kind(deep)})))["jobs"]["done"] == 1
+    assert read == [payload]
+
+
+def test_many_brackets_that_are_not_deep_are_taken():
+    payload = {"x": [{}] * 500, "text": "[[[[" * 200}
+
+    assert json.loads(payload_text(payload)) == payload
 
 
 TEXT = st.text(st.characters(codec=None), max_size=8)
