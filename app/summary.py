@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from importlib.metadata import version
 from typing import Any, Self
 
 from app.bookings.reminders import Planned
 from app.config import Settings
 from app.jobs.browse import Survey
 from app.jobs.queue import Claimed
+from app.version import VERSION
 
 REMINDERS = "reminders"
 LATE_SECONDS = 1800.0
@@ -28,12 +27,6 @@ REMINDER_COUNTS = ("planned", "claimed", "sent", "retried", "failed", "uncertain
 REMINDER_RETURNS = ("lost", "released")
 # How a reminder's job ended, in the reminders' own words: what was snoozed goes back without an attempt spent.
 REMINDER_WORDS = {"done": "sent", "dead": "failed", "snoozed": "released"}
-
-
-@cache
-def own_version() -> str:
-    """Return the version of this installation: its metadata is read and parsed once, not at every tick."""
-    return version("dormouse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +192,7 @@ class Summary:
             "errors": self.errors,
             "tick_id": self.tick_id,
             "source": self.source,
-            "version": own_version(),
+            "version": VERSION,
             "started_at": _iso(self.started_at),
             "duration_ms": self.duration_ms,
             "stopped_by": self.stopped_by,

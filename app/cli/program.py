@@ -2,12 +2,12 @@
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from app.cli.exits import exit_with
+from app.version import VERSION
 
 MODULES = {
     "serve": "app.cli.serve",
@@ -54,7 +54,7 @@ def build(name: str) -> typer.Typer:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(f"dormouse {version('dormouse')}\n")
+        sys.stdout.write(f"dormouse {VERSION}\n")
         raise typer.Exit
 
 

@@ -17,7 +17,8 @@ from app import watch
 from app.db import Connection
 from app.jobs.browse import Survey, survey
 from app.jobs.services import Services
-from app.summary import JOB_COUNTS, REMINDER_COUNTS, SKIPS, own_version
+from app.summary import JOB_COUNTS, REMINDER_COUNTS, SKIPS
+from app.version import VERSION
 from app.web.deps import Here
 from app.web.problems import RESPONSES
 
@@ -96,7 +97,7 @@ def _gauges(numbers: Numbers) -> Iterator[Any]:
 
     vitals, found = numbers.vitals, numbers.survey
     info = InfoMetricFamily("dormouse_build", "The version that answers.")
-    info.add_metric([], {"version": own_version()})
+    info.add_metric([], {"version": VERSION})
     yield info
     due = GaugeMetricFamily("dormouse_jobs_due", "Due jobs, up to 10,000 a queue and priority.", labels=["lane"])
     due.add_metric(["jobs"], found.due)
