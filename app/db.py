@@ -33,8 +33,12 @@ PLANS_KEPT = 100
 PLAN_LIFETIME_SECONDS = 60
 SMALL_BYTES = 65_536
 
+# A prepared statement that is not there, or is there already: some pooler is between after all (`Database.distrust`).
+MISPLACED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+
 # 57P01-57P03 shutdown and start-up, 53300 too many connections, 40001 and 40P01 lost races, 08xxx connection.
 TRANSIENT = (
+    *MISPLACED,
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -81,7 +85,8 @@ class Database:
         self._pool: Pool | None = None
         self._keeps_plans = False
         self._is_new = False
-        self._planned_for = 0
+        self._is_distrusted = False
+        self._planned_for: dict[str, int] = {}
         self.connect_timeout = connect_timeout
 
     def link(self, until: float | None = None) -> "Link":
@@ -122,26 +127,37 @@ class Database:
             "server_settings": {"application_name": "dormouse"},
         }
 
-    async def meet(self, connection: Connection, backend_pid: int, jobs_bytes: int) -> None:
+    async def meet(self, connection: Connection, backend_pid: int) -> None:
         """Keep plans, on connections made from now on, if *connection* is answered by the very session it was given.
 
         *backend_pid* is what pg_backend_pid() said on it: a pooler makes up the number that it gives at the start.
-        *jobs_bytes* is the size of the table `jobs`: when that has doubled, all is planned anew. The connections of
-        before are left alone until the second meeting: a process that lives for one tick would only pay for new ones.
+        The connections of before are left alone until the second meeting: a process that lives for one tick would only
+        pay for new ones.
         """
-        is_direct = connection.get_server_pid() == backend_pid
-        has_grown = jobs_bytes > 2 * max(self._planned_for, SMALL_BYTES)
-        if has_grown:
-            self._planned_for = jobs_bytes
-        if is_direct != self._keeps_plans and self._pool is not None:
+        is_direct = connection.get_server_pid() == backend_pid and not self._is_distrusted
+        if is_direct != self._keeps_plans:
+            await self._keep_plans(is_direct=is_direct)
+        else:
+            await self.renew()
+
+    async def measure(self, connection: Connection, **tables: int) -> None:
+        """Have all planned anew when one of *tables*, name and bytes, has doubled since that was done last."""
+        grown = {name: size for name, size in tables.items() if size > 2 * self._planned_for.get(name, SMALL_BYTES)}
+        self._planned_for |= grown
+        if grown and self._keeps_plans:
+            await connection.reload_schema_state()
+
+    async def _keep_plans(self, *, is_direct: bool) -> None:
+        if self._pool is not None:
             self._keeps_plans = self._is_new = is_direct
             self._pool.set_connect_args(self._dsn, **self._options())
             if not is_direct:
                 await self._pool.expire_connections()
-        elif self._is_new:
-            await self.renew()
-        elif has_grown and is_direct:
-            await connection.reload_schema_state()
+
+    async def distrust(self) -> None:
+        """Keep no plans any more, whoever answers: a kept one was not found where it was made."""
+        self._is_distrusted = True
+        await self._keep_plans(is_direct=False)
 
     async def renew(self) -> None:
         """Replace connections that were made before it was known that plans are kept, each as it is lent next."""
@@ -182,14 +198,15 @@ class Link:
 
         One that lay idle is asked first whether it lives, unless the caller, not *is_checked*, can start anew itself.
         """
-        connection, self._kept = self._kept, None
-        if not is_open(connection):
-            connection = await self._take(self._limit(limit), is_checked=is_checked)
+        connection = await self._use_kept() or await self._take(self._limit(limit), is_checked=is_checked)
         before, is_clean = connection.round_trips, False
         self._held.add(connection)
         try:
             yield connection
             is_clean = True
+        except MISPLACED:
+            await self._database.distrust()
+            raise
         finally:
             self._held.discard(connection)
             if not has_left(connection):  # one that was cut counts nothing any more
@@ -215,6 +232,15 @@ class Link:
         for connection in (*self._held, self._kept):
             if not has_left(connection):
                 cut(connection)
+
+    async def _use_kept(self) -> Any:
+        """Return what is kept, None when there is nothing, or nothing that lives."""
+        connection, self._kept = self._kept, None
+        if is_open(connection):
+            return connection
+        if not has_left(connection):
+            await self._give_back(connection)
+        return None
 
     def _limit(self, limit: float | None) -> float:
         asked = self._database.connect_timeout if limit is None else limit

@@ -161,7 +161,8 @@ class Tick:
             found = await survey(
                 connection, [*self.rota.queues, REMINDERS], list(self.kinds), keep, sinks=self.teller.names
             )
-            await self.services.database.meet(connection, found.backend_pid, found.jobs_bytes)
+            await self.services.database.meet(connection, found.backend_pid)
+            await self.services.database.measure(connection, jobs=found.jobs_bytes)
         if self.survey is None:
             self.summary.begin(found)
         self.survey = found
@@ -195,6 +196,8 @@ class Tick:
         settings = self.services.settings
         async with self.link.acquire() as connection:
             planned = await reminders.plan(connection, settings.reminder_offsets, [EMAIL], self.budget.reminders)
+            sizes = {"bookings": planned.bookings_bytes, "reminders": planned.reminders_bytes}
+            await self.services.database.measure(connection, **sizes)
         self.summary.plan(planned, self.budget.reminders)
         self._is_untold = self._is_untold or planned.has_untold
 

@@ -17,6 +17,7 @@ QUIET = (
     "benchmarks/test_flat_cost.py",
     "evidence/http/test_unauthenticated_cost.py",
     "tick/test_deadline.py",
+    "tick/test_two_lanes.py",
     "web/test_json_bombs.py",
     "web/test_wire.py",
 )

@@ -22,7 +22,7 @@ KIND = "booking.reminder"
 class Planned:
     """What planning did: reminders *planned* with their jobs, *superseded* by a nearer offset, *missed* because the
     booking started unreminded, *cancelled* with their jobs; when the next one is due; the channels that are
-    *suspended*; and whether a missed booking or a suspension is on record that nobody was told of."""
+    *suspended*; whether a missed booking or a suspension is on record that nobody was told of; the tables' sizes."""
 
     planned: int
     superseded: int
@@ -31,6 +31,8 @@ class Planned:
     next_due_at: datetime | None
     suspended: list[str]
     has_untold: bool
+    bookings_bytes: int
+    reminders_bytes: int
 
 
 # open: every (booking, offset) that may be owed now. owed: those whose hour has come, the nearest offset marked.
@@ -38,9 +40,10 @@ class Planned:
 # confirmed for that start again. A farther offset than one on record is superseded: who changes the settings reminds
 # nobody again. missed: bookings that started since the last tick that could plan, and were never planned. closed:
 # reminders whose job ended without them; a job that was cancelled or deleted by hand is not planned again.
+# `(SELECT $1)` hides from the planner how few values there are: it would plan each call anew to make use of it.
 PLAN = """
     WITH configured AS (
-        SELECT make_interval(secs => seconds::float8) AS remind_before FROM unnest($1::text[]) AS seconds
+        SELECT make_interval(secs => seconds::float8) AS remind_before FROM unnest((SELECT $1::text[])) AS seconds
     ),
     open AS MATERIALIZED (
         SELECT bookings.id, bookings.starts_at, bookings.created_at, configured.remind_before
@@ -57,7 +60,7 @@ PLAN = """
     owed AS MATERIALIZED (
         SELECT id, starts_at, created_at, remind_before, channel,
             remind_before = min(remind_before) OVER (PARTITION BY id) AS is_nearest
-        FROM open CROSS JOIN unnest($2::text[]) AS channel
+        FROM open CROSS JOIN unnest((SELECT $2::text[])) AS channel
         WHERE starts_at <= now() + remind_before
     ),
     fresh AS MATERIALIZED (
@@ -117,7 +120,7 @@ PLAN = """
                 (SELECT min(remind_before) FROM configured)
             ))::float8),
             way.channel, 'skipped', 'started'
-        FROM bookings CROSS JOIN unnest($2::text[]) AS way (channel)
+        FROM bookings CROSS JOIN unnest((SELECT $2::text[])) AS way (channel)
         WHERE bookings.status = 'confirmed' AND bookings.starts_at <= now()
             AND bookings.starts_at > (
                 SELECT started_at FROM ticks
@@ -180,7 +183,9 @@ PLAN = """
         OR EXISTS (
             SELECT 1 FROM channels
             WHERE suspended_until > now() AND alerted_until IS DISTINCT FROM suspended_until
-        ) AS has_untold
+        ) AS has_untold,
+        pg_relation_size('bookings') AS bookings_bytes,
+        pg_relation_size('reminders') AS reminders_bytes
 """
 
 

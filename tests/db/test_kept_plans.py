@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.db import Database
 from app.jobs import Kind, enqueue
 from tests.tick.ticking import tick_once
@@ -43,11 +45,11 @@ async def test_a_session_that_is_not_its_own_ends_the_keeping(direct_dsn):
 
     async with database.acquire() as connection:
         own = await connection.fetchval("SELECT pg_backend_pid()")
-        await database.meet(connection, own, 0)
+        await database.meet(connection, own)
         await database.renew()
     async with database.acquire() as connection:
         before = await connection.fetchval(KEPT, "pg_prepared_statements")
-        await database.meet(connection, own, 0)  # of a session that is gone: this one was made after it
+        await database.meet(connection, own)  # of a session that is gone: this one was made after it
     async with database.acquire() as connection:
         after = await connection.fetchval(KEPT, "pg_prepared_statements")
     await database.close()
@@ -71,6 +73,20 @@ async def test_a_process_that_lives_for_one_tick_makes_no_connection_twice(servi
     assert await outside.fetchval(MADE_SINCE, started[0]) == 0
 
 
+async def test_a_plan_that_is_not_where_it_was_made_ends_the_keeping_and_costs_one_try(services, direct_dsn):
+    made = replace(services(), database=Database(direct_dsn))
+    for _ in range(3):
+        await tick_once(made)
+    async with made.database.acquire() as connection:
+        await connection.execute("DEALLOCATE ALL")  # as if a pooler gave the next statement to another session
+
+    answers = [await tick_once(made) for _ in range(3)]
+
+    assert [answer["errors"] for answer in answers] == [[], [], []]
+    assert await kept(made.database, "has_leases_over") == 0
+    await made.database.close()
+
+
 async def test_a_first_tick_costs_three_round_trips_and_so_does_each_that_follows(services):
     made = services()
 
@@ -82,7 +98,7 @@ async def test_a_first_tick_costs_three_round_trips_and_so_does_each_that_follow
 async def test_a_statement_that_was_slow_is_planned_anew_and_a_quick_one_is_not(direct_dsn):
     database = Database(direct_dsn)
     async with database.acquire() as connection:
-        await database.meet(connection, await connection.fetchval("SELECT pg_backend_pid()"), 0)
+        await database.meet(connection, await connection.fetchval("SELECT pg_backend_pid()"))
         await database.renew()
 
     async with database.acquire() as connection:
@@ -112,6 +128,36 @@ async def test_plans_of_an_empty_table_do_not_outlive_the_enqueue_that_fills_it(
 
     assert done == [EACH] * 5
     assert await outside.fetchval(READ_WHOLE) - before < SCANS * MANY
+
+
+@pytest.mark.parametrize("table", ["jobs", "bookings", "reminders"])
+async def test_all_is_planned_anew_when_a_table_has_doubled(direct_dsn, table):
+    database = Database(direct_dsn)
+    async with database.acquire() as connection:
+        await database.meet(connection, await connection.fetchval("SELECT pg_backend_pid()"))
+        await database.renew()
+
+    found = []
+    async with database.acquire() as connection:
+        for size in (8_192, 131_072, 140_000, 270_000, 500_000, 600_000):
+            await connection.fetchval("SELECT $1::int + 1", 1)
+            await database.measure(connection, **{table: size})
+            found.append(await connection.fetchval(KEPT, "::int + 1"))
+    await database.close()
+
+    assert found == [1, 1, 0, 1, 0, 1]
+
+
+async def test_the_sizes_that_a_tick_measures_are_those_of_the_tables(services, monkeypatch):
+    measured: dict[str, int] = {}
+
+    async def measure(_database: Database, _connection: object, **tables: int) -> None:
+        measured.update(tables)
+
+    monkeypatch.setattr(Database, "measure", measure)
+    await tick_once(services())
+
+    assert measured.keys() == {"jobs", "bookings", "reminders"}
 
 
 async def test_a_new_column_does_not_break_a_statement_that_is_kept(services, connect):
