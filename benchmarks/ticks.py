@@ -30,6 +30,7 @@ START_SECONDS = 30.0
 EMPTY_CALLS = 100
 EMPTY_TRIPS = 3
 FULL_CALLS = 10
+WARM_CALLS = 6  # the server keeps a plan from a statement's sixth run on
 SLOW_JOBS = 1000
 SLOW_CONCURRENCY = 100
 BOOKINGS = """
@@ -133,10 +134,12 @@ async def _filled(
     ours.renew(TICK)
     if bare is not None:
         bare.renew("/one")
-    for _ in range(FULL_CALLS):
+    for call in range(0 if bookings else -WARM_CALLS, FULL_CALLS):
         await enqueue_many(connection, [NewJob("noop", {"n": n}) for n in range(jobs)])
         await connection.execute(BOOKINGS, bookings)
         took, summary = await asyncio.to_thread(ours.tick)
+        if call < 0:
+            continue
         if (summary["jobs"]["done"], summary["reminders"]["sent"]) != (jobs, bookings):
             raise SystemExit(f"the tick did something else: {summary}")
         times.append(took)
