@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
 
-from app.connection import CountedConnection, cut, has_left, is_open
+from app.connection import MISPLACED, CountedConnection, cut, has_left, is_open
 from app.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ IDLE_LIFETIME_SECONDS = 60.0
 PLANS_KEPT = 100
 PLAN_LIFETIME_SECONDS = 60
 SMALL_BYTES = 65_536
-
-# A prepared statement that is not there, or is there already: some pooler is between after all (`Database.distrust`).
-MISPLACED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
 # 57P01-57P03 shutdown and start-up, 53300 too many connections, 40001 and 40P01 lost races, 08xxx connection.
 TRANSIENT = (
@@ -204,13 +201,12 @@ class Link:
         try:
             yield connection
             is_clean = True
-        except MISPLACED:
-            await self._database.distrust()
-            raise
         finally:
             self._held.discard(connection)
             if not has_left(connection):  # one that was cut counts nothing any more
                 self.round_trips += connection.round_trips - before
+                if connection.is_misplaced:
+                    await self._database.distrust()
                 if is_clean and self._keeps and self._kept is None and is_open(connection):
                     self._kept = connection
                 else:

@@ -12,7 +12,7 @@ from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.config import Settings
 
@@ -42,7 +42,7 @@ def setup_logging(settings: Settings) -> None:
                 event[key] = without_secrets(value)
         return event
 
-    renderer: Any = _Json(settings.secret_values())
+    renderer: Any = _Json()
     if settings.log_format == "console":
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
@@ -72,19 +72,12 @@ def masked(text: str, secrets: tuple[str, ...]) -> str:
 class _Json:
     """The last link of the chain: one line of JSON, in ASCII, by pydantic where it can: a fifth of json's time."""
 
-    def __init__(self, secrets: tuple[str, ...]) -> None:
-        self._traces = ("@", *secrets, *(json.dumps(secret)[1:-1] for secret in secrets))
-
     def __call__(self, _logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
         try:
             text = to_json(event, fallback=repr, inf_nan_mode="constants")
         except ValueError:  # half of a surrogate pair
             text = b""
         return text.decode() if text and text.isascii() else json.dumps(event, default=repr)
-
-    def may_hold_secrets(self, text: str) -> bool:
-        """Say whether something in *text*, which was rendered unmasked, may have to be masked."""
-        return any(trace in text for trace in self._traces)
 
 
 def _stamp(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -97,26 +90,36 @@ def _now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def log_many(lines: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Log many lines, each a level's name and its fields with `event`, in one write; what they share is found once.
+class Alike(NamedTuple):
+    """Lines that have their *fields*, `event` among them, in common, and for each of *rows* the numbers of *names*."""
 
-    A line for each of 500 jobs that end together would otherwise cost more than the jobs. They are masked one by one
-    when the whole of them shows that there is something to mask.
+    level: str
+    fields: dict[str, Any]
+    names: tuple[str, ...]
+    rows: Sequence[tuple[int, ...]]
+
+
+def log_many(groups: Sequence[Alike]) -> None:
+    """Log all lines of *groups* in one write; what those of a group share is masked and rendered once.
+
+    A line for each of 500 jobs that end together would otherwise cost more than the jobs.
     """
-    if not lines:
+    if not groups:
         return
     settings = structlog.get_config()
     logger, (mask, render) = settings["logger_factory"](), (_keep, *settings["processors"])[-2:]
     shared = structlog.contextvars.get_contextvars() | {"timestamp": _now()}
-    if isinstance(render, _Json):
-        text = "\n".join([render(logger, level, {**shared, **line, "level": level}) for level, line in lines])
-        if not render.may_hold_secrets(text):
-            logger.info(text)
-            return
-    texts = []
-    for level, line in lines:
-        with suppress(structlog.DropEvent):  # how a link of the chain says: no line
-            texts.append(render(logger, level, mask(logger, level, {**shared, **line, "level": level})))
+    texts: list[str] = []
+    for level, fields, names, rows in groups:
+        event = mask(logger, level, {**shared, **fields, "level": level})
+        if isinstance(render, _Json):
+            head = render(logger, level, event)[:-1].replace("%", "%%")
+            form = head + "".join([f',"{name}":%d' for name in names]) + "}"
+            texts += [form % row for row in rows]
+            continue
+        for row in rows:
+            with suppress(structlog.DropEvent):  # how a link of the chain says: no line
+                texts.append(render(logger, level, {**event, **dict(zip(names, row, strict=True))}))
     if texts:
         logger.info("\n".join(texts))
 

@@ -23,10 +23,11 @@ from app.jobs.retry import Herd
 from app.jobs.runner import LEASE_LOST, STOPPED, TIMED_OUT, Ending, judge, perform
 from app.jobs.services import Services
 from app.jobs.settler import Settler
-from app.log import log_many
+from app.log import Alike, log_many
 
 CANCEL_GRACE_SECONDS = 0.3
 STOP_GRACE_SECONDS = 5.0
+NUMBERS = ("job_id", "attempt", "ran_ms")
 Report = Callable[[Claimed, str, str | None], None]
 
 
@@ -72,7 +73,7 @@ class Crew:
     is_over: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _unarmed: list[Run] = field(default_factory=list)
-    _lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    _lines: dict[tuple[str, str, str | None, int], list[tuple[int, ...]]] = field(default_factory=dict)
     wake: set[asyncio.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -194,19 +195,14 @@ class Crew:
         if self.runs.get(claimed.id) is run:
             del self.runs[claimed.id]
         run.report(claimed, outcome, run.job.note)
-        line = {
-            "job_id": claimed.id,
-            "kind": claimed.kind,
-            "attempt": claimed.attempts,
-            "ran_ms": round((run.ended_at - run.started) * 1000) if run.ended_at else None,
-            "error": error,
-            "event": f"job.{outcome}",
-        }
-        self._lines.append(("error" if outcome == "dead" else "info", line))
+        row: tuple[int, ...] = (claimed.id, claimed.attempts)
+        if run.ended_at:
+            row = (*row, round((run.ended_at - run.started) * 1000))
+        self._lines.setdefault((outcome, claimed.kind, error, len(row)), []).append(row)
 
     def _say(self) -> None:
-        lines, self._lines = self._lines, []
-        log_many(lines)
+        lines, self._lines = self._lines, {}
+        log_many([_alike(*key, rows) for key, rows in lines.items()])
 
     def _leave_behind(self, run: Run) -> None:
         if run.task is None:
@@ -263,3 +259,11 @@ class Crew:
         await asyncio.sleep(STOP_GRACE_SECONDS)
         for run in list(self.runs.values()):
             self.cut(run, STOPPED)
+
+
+def _alike(outcome: str, kind: str, error: str | None, width: int, rows: list[tuple[int, ...]]) -> Alike:
+    """Return the lines of runs that ended alike; those that never ran have no `ran_ms` in their *rows*."""
+    fields: dict[str, Any] = {"event": f"job.{outcome}", "kind": kind, "error": error}
+    if width < len(NUMBERS):
+        fields["ran_ms"] = None
+    return Alike("error" if outcome == "dead" else "info", fields, NUMBERS[:width], rows)

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import asyncpg
 import pytest
 
-from app.db import Database
+from app.db import Database, is_transient
 from app.jobs import Kind, enqueue
 from tests.tick.ticking import tick_once
 
@@ -73,7 +74,7 @@ async def test_a_process_that_lives_for_one_tick_makes_no_connection_twice(servi
     assert await outside.fetchval(MADE_SINCE, started[0]) == 0
 
 
-async def test_a_plan_that_is_not_where_it_was_made_ends_the_keeping_and_costs_one_try(services, direct_dsn):
+async def test_a_plan_that_is_not_where_it_was_made_ends_the_keeping_and_costs_nothing_else(services, direct_dsn):
     made = replace(services(), database=Database(direct_dsn))
     for _ in range(3):
         await tick_once(made)
@@ -85,6 +86,26 @@ async def test_a_plan_that_is_not_where_it_was_made_ends_the_keeping_and_costs_o
     assert [answer["errors"] for answer in answers] == [[], [], []]
     assert await kept(made.database, "has_leases_over") == 0
     await made.database.close()
+
+
+async def test_a_plan_that_is_gone_within_a_transaction_fails_it_and_ends_the_keeping(direct_dsn):
+    database = Database(direct_dsn)
+    async with database.acquire() as connection:
+        await database.meet(connection, await connection.fetchval("SELECT pg_backend_pid()"))
+        await database.renew()
+
+    async def use() -> None:
+        async with database.acquire() as connection, connection.transaction():
+            await connection.fetchval("SELECT $1::int + 1", 1)
+            await connection.execute("DEALLOCATE ALL")
+            await connection.fetchval("SELECT $1::int + 1", 1)
+
+    with pytest.raises(asyncpg.InvalidSQLStatementNameError) as gone:
+        await use()
+    await use()  # nothing is kept any more
+    await database.close()
+
+    assert is_transient(gone.value)
 
 
 async def test_a_first_tick_costs_three_round_trips_and_so_does_each_that_follows(services):

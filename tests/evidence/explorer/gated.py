@@ -137,6 +137,7 @@ class GatedConnection:
         self._stock = stock
         self.raw = raw
         self.round_trips = 0
+        self.is_misplaced = False
         self._is_in_transaction = False
 
     @property
