@@ -62,8 +62,12 @@ class Lag:
             self.beats.append((due, time.monotonic() - due))
 
     def since(self, moment: float) -> float:
-        """Return by how much all that waited in turn was late since *moment*; what is late by a beat does not count."""
-        return sum(late for when, late in self.beats[-1000:] if when >= moment and late > BEAT_SECONDS)
+        """Return by how much all that waited in turn was late since *moment*; what is late by a beat does not count.
+
+        Of a beat that was due before it and came after it, what lies after it counts.
+        """
+        late_ones = [(when, late) for when, late in self.beats[-1000:] if late > BEAT_SECONDS]
+        return sum(min(late, when + late - moment) for when, late in late_ones if when + late > moment)
 
 
 async def _play(case: Case, stage: Stage, server: Server, folder: Path, lag: Lag) -> None:
