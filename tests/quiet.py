@@ -16,6 +16,7 @@ QUIET = (
     "admin/test_speed.py",
     "benchmarks/test_flat_cost.py",
     "evidence/http/test_unauthenticated_cost.py",
+    "jobs/test_hands.py",
     "tick/test_deadline.py",
     "tick/test_two_lanes.py",
     "web/test_json_bombs.py",

@@ -239,7 +239,9 @@ OWED = """
         now() AS now,
         bookings.id, bookings.title, bookings.starts_at, bookings.ends_at, bookings.status, bookings.attendee_name,
         bookings.attendee_email, bookings.attendee_line_id, bookings.time_zone, bookings.locale, bookings.location,
-        bookings.remind_before, bookings.created_at, bookings.updated_at
+        CASE WHEN bookings.remind_before IS NOT NULL THEN
+            ARRAY(SELECT extract(epoch FROM own)::text FROM unnest(bookings.remind_before) AS own)
+        END AS remind_before, bookings.created_at, bookings.updated_at
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
         WITH ORDINALITY AS asked (booking_id, starts_at, before_seconds, channel, place)
     JOIN reminders
@@ -265,7 +267,8 @@ def _owed(row: Any) -> Owed:
     if row["id"] is not None:
         values = {name: row[name] for name in Booking.__slots__}
         own = values["remind_before"]
-        booking = Booking(**values | {"remind_before": None if own is None else tuple(own)})
+        before = None if own is None else tuple(timedelta(seconds=float(seconds)) for seconds in own)
+        booking = Booking(**values | {"remind_before": before})
     return Owed(
         booking=booking,
         status=row["reminder_status"],
