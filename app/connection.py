@@ -1,4 +1,4 @@
-"""One connection of the pool: it counts its round trips, knows when it was last seen alive, and keeps no slow plan."""
+"""One connection of the pool: it counts its round trips and what was slow, and knows when it was last seen alive."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -15,37 +15,35 @@ SLOW_TRIPS = 4
 
 
 class CountedConnection(asyncpg.Connection):
-    """A connection that counts its round trips, remembers when it was last seen alive, and keeps no plan that is slow.
+    """A connection that remembers when it was last seen alive, and counts *round_trips* and what tells of bad plans.
 
-    A plan that was made for an empty table may be the wrong one for a full one. `Database.meet` hears of it when the
-    queue has grown; between, what takes longer than it should is planned anew: that costs little beside it. A statement
-    that is not where it was prepared has not run: it is prepared anew, and *is_misplaced* tells.
+    *slow* are the statements that took longer than they should: a plan that was made for an empty table may be the
+    wrong one for a full one. *misplaced* are those that were not where they had been prepared: they had not run, and
+    were prepared anew, unless that would have been in a transaction that had failed.
     """
 
-    __slots__ = ("_quickest", "is_misplaced", "round_trips", "seen_alive")
+    __slots__ = ("_quickest", "misplaced", "round_trips", "seen_alive", "slow")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.round_trips = 0
-        self.is_misplaced = False
+        self.round_trips = self.slow = self.misplaced = 0
         self.seen_alive = time.monotonic()
         self._quickest = SLOW_SECONDS
 
-    async def _judged(self, ask: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+    async def _counted(self, ask: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         self.round_trips += 1
         began = time.monotonic()
         try:
             answer = await ask(*args, **kwargs)
         except MISPLACED:
-            self.is_misplaced = True
+            self.misplaced += 1
             if self.is_in_transaction():
                 raise
             await self.reload_schema_state()
             answer = await ask(*args, **kwargs)
         took = time.monotonic() - began
         self._quickest = min(self._quickest, took)
-        if took > SLOW_SECONDS and took > SLOW_TRIPS * self._quickest:
-            await self.reload_schema_state()
+        self.slow += took > SLOW_SECONDS and took > SLOW_TRIPS * self._quickest
         return answer
 
     def mark_alive(self) -> None:
@@ -53,16 +51,16 @@ class CountedConnection(asyncpg.Connection):
         self.seen_alive = time.monotonic()
 
     async def fetch(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetch, *args, **kwargs)
+        return await self._counted(super().fetch, *args, **kwargs)
 
     async def fetchrow(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetchrow, *args, **kwargs)
+        return await self._counted(super().fetchrow, *args, **kwargs)
 
     async def fetchval(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().fetchval, *args, **kwargs)
+        return await self._counted(super().fetchval, *args, **kwargs)
 
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._judged(super().execute, *args, **kwargs)
+        return await self._counted(super().execute, *args, **kwargs)
 
 
 def has_left(connection: Any) -> bool:
@@ -77,5 +75,5 @@ def is_open(connection: Any) -> bool:
 
 def cut(connection: Any) -> None:
     """Terminate *connection*; one that its server has ended left the pool by itself, and may not even be asked to."""
-    with suppress(asyncpg.InterfaceError):
+    with suppress(asyncpg.InterfaceError):  # it has left meanwhile: there is nothing to end
         connection.terminate()

@@ -141,7 +141,12 @@ class Database:
         """Have all planned anew when one of *tables*, name and bytes, has doubled since that was done last."""
         grown = {name: size for name, size in tables.items() if size > 2 * self._planned_for.get(name, SMALL_BYTES)}
         self._planned_for |= grown
-        if grown and self._keeps_plans:
+        if grown:
+            await self.plan_anew(connection)
+
+    async def plan_anew(self, connection: Connection) -> None:
+        """Forget the plans of *connection* and all others, if any are kept; what is known of types goes with them."""
+        if self._keeps_plans:
             await connection.reload_schema_state()
 
     async def _keep_plans(self, *, is_direct: bool) -> None:
@@ -153,8 +158,9 @@ class Database:
 
     async def distrust(self) -> None:
         """Keep no plans any more, whoever answers: a kept one was not found where it was made."""
-        self._is_distrusted = True
-        await self._keep_plans(is_direct=False)
+        if not self._is_distrusted:
+            self._is_distrusted = True
+            await self._keep_plans(is_direct=False)
 
     async def renew(self) -> None:
         """Replace connections that were made before it was known that plans are kept, each as it is lent next."""
@@ -196,7 +202,7 @@ class Link:
         One that lay idle is asked first whether it lives, unless the caller, not *is_checked*, can start anew itself.
         """
         connection = await self._use_kept() or await self._take(self._limit(limit), is_checked=is_checked)
-        before, is_clean = connection.round_trips, False
+        trips, slow, is_clean = connection.round_trips, connection.slow, False
         self._held.add(connection)
         try:
             yield connection
@@ -204,9 +210,11 @@ class Link:
         finally:
             self._held.discard(connection)
             if not has_left(connection):  # one that was cut counts nothing any more
-                self.round_trips += connection.round_trips - before
-                if connection.is_misplaced:
+                self.round_trips += connection.round_trips - trips
+                if connection.misplaced:
                     await self._database.distrust()
+                elif connection.slow > slow:
+                    await self._database.plan_anew(connection)
                 if is_clean and self._keeps and self._kept is None and is_open(connection):
                     self._kept = connection
                 else:

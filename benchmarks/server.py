@@ -130,7 +130,7 @@ def free_port() -> int:
 def _await_ready(data: Path, process: "subprocess.Popen[bytes]") -> None:
     until, lines = time.monotonic() + START_SECONDS, [""]
     while time.monotonic() < until and process.poll() is None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # not written yet
             lines = (data / "postmaster.pid").read_text().split() or lines
         if lines[-1] == "ready":
             return

@@ -221,6 +221,6 @@ def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
+            return  # an error means: not listening yet
         time.sleep(0.05)
     raise SystemExit("a server did not start: see serving.log in the cache folder")

@@ -166,7 +166,7 @@ def _await_port(port: int, process: subprocess.Popen[bytes], seconds: float = 30
         if process.poll() is not None:
             raise RuntimeError(f"the server ended with exit code {process.returncode}: see the log beside its data")
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
+            return  # an error means: not listening yet
         time.sleep(0.05)
     raise RuntimeError("the server did not open its port in time")
 

@@ -54,6 +54,6 @@ def _replace(folder: Path, file: str, content: bytes) -> None:
         with os.fdopen(handle, "wb") as part:
             part.write(content)
         Path(name).replace(folder / file)
-    except BaseException:
+    except BaseException:  # raised again: half a message must not stay behind, whatever happened
         Path(name).unlink(missing_ok=True)
         raise

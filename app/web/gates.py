@@ -16,11 +16,11 @@ An address with neither a gate nor a place among OPEN stops the start: forgettin
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import SecretStr
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from app.config import Settings
 from app.web.problems import Refused
@@ -117,20 +117,24 @@ class Place:
         return self.gate is not None and self.gate.is_of_pages
 
 
-def map_places(routes: Sequence[BaseRoute], gates: Sequence[Gate]) -> tuple[Place, ...]:
+def routes_of(found: Iterable[BaseRoute]) -> Iterator[tuple[Route, frozenset[str]]]:
+    """Yield each of *found* with its methods; TypeError for one that no gate could stand before, such as a mount."""
+    for route in found:
+        if not isinstance(route, Route):
+            raise TypeError(f"{route!r} is no route of one address: there is no gate for it")
+        yield route, frozenset(route.methods or ("GET", "HEAD"))
+
+
+def map_places(routes: Iterable[BaseRoute], gates: Sequence[Gate]) -> tuple[Place, ...]:
     """Return the places of *routes*, one an address; RuntimeError for one neither gated nor open."""
     places: dict[str, Place] = {}
-    for route in routes:
-        template, methods = (
-            str(getattr(route, "path", "")),
-            getattr(route, "methods", None) or {"GET", "HEAD"},
-        )
+    for route, methods in routes_of(routes):
+        template = route.path
         gate = gate_of(gates, template)
         if gate is None and template not in OPEN:
             raise RuntimeError(f"{template} has no gate: name one in app/web/gates.py, or name it in OPEN")
         known = places[template].methods if template in places else frozenset()
-        pattern: re.Pattern[str] = route.path_regex  # type: ignore[attr-defined]  # every route of ours has one
-        places[template] = Place(template, pattern, known | frozenset(methods), gate)
+        places[template] = Place(template, route.path_regex, known | methods, gate)
     return tuple(places.values())
 
 

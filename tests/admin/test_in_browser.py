@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import httpx
 import pytest
-from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
 from playwright.async_api import expect
 
 from tests.admin import hostile, world

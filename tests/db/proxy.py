@@ -56,7 +56,7 @@ class Proxy:
         self._start(self._pass_on(far_reader, writer))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # either end may go at any time
             while data := await reader.read(65_536):
                 await self._is_open.wait()
                 writer.write(data)

@@ -86,7 +86,7 @@ async def test_a_database_that_wakes_within_the_limit_is_waited_for(server, dire
 
     async with opened(f"postgresql://postgres@127.0.0.1:{proxy.port}/{name}", connect_timeout=20) as database:
         waiting = asyncio.create_task(use(database))
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # it is to be waiting still
             await asyncio.wait_for(asyncio.shield(waiting), 0.4)
         async with proxy:
             assert await waiting == 1

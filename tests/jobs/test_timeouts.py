@@ -46,7 +46,7 @@ async def test_a_job_may_tidy_up_when_it_is_cut(conn, services):
 
 async def test_a_job_that_finishes_although_it_was_cut_is_done(conn, services):
     async def stubborn(job: Job) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
+        with contextlib.suppress(asyncio.CancelledError):  # this is what the test is about
             await asyncio.Event().wait()
 
     (job_id,) = await put(conn)
@@ -61,7 +61,7 @@ async def test_a_job_that_ignores_its_cancellation_is_left_behind_and_its_neighb
 
     async def toy(job: Job) -> None:
         while job.payload["n"] == 1 and not release.is_set():
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):  # this is what the test is about
                 await release.wait()
 
     ids = await put(conn, 10)
@@ -83,7 +83,7 @@ async def test_what_a_job_left_behind_does_later_is_written_nowhere(conn, servic
 
     async def stubborn(job: Job) -> None:
         while not release.is_set():
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):  # this is what the test is about
                 await release.wait()
         ended.set()
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from app.config import Settings
 from app.main import create_app
 from app.summary import Summary
-from app.web.gates import gate_of, make_gates
+from app.web.gates import gate_of, make_gates, routes_of
 from tests.readme.manual import blocks, plain, shell_lines, table
 
 API_TOKEN = "api-" + "0123456789abcdef" * 3
@@ -21,13 +21,13 @@ ADMIN_TOKEN = "admin-" + "0123456789abcdef" * 3
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
 
 
-def routes_of(app: FastAPI) -> set[tuple[str, str]]:
+def addresses_of(app: FastAPI) -> set[tuple[str, str]]:
     """Name every method and address of the API, as the manual writes them: pages are for eyes, not for calls."""
     return {
-        (method, re.sub(r"\{(?:\w+_)?id(?::\w+)?\}", "{id}", route.path))  # type: ignore[attr-defined]
-        for route in app.routes
-        for method in route.methods - {"HEAD"}  # type: ignore[attr-defined] # only routes of ours
-        if not f"{route.path}/".startswith("/admin/")  # type: ignore[attr-defined] # only routes of ours
+        (method, re.sub(r"\{(?:\w+_)?id(?::\w+)?\}", "{id}", route.path))
+        for route, methods in routes_of(app.routes)
+        for method in methods - {"HEAD"}
+        if not f"{route.path}/".startswith("/admin/")
     }
 
 
@@ -35,7 +35,7 @@ def test_every_route_has_its_row_and_no_row_is_of_something_else(settings: Calla
     app = create_app(settings(database_url=NOWHERE, api_token=API_TOKEN, openapi=True))
     named = {tuple(plain(call).split(" ")) for call, *_ in table("call")}
 
-    assert named == routes_of(app)
+    assert named == addresses_of(app)
 
 
 def test_each_row_names_the_token_that_opens_it(settings: Callable[..., Settings]) -> None:

@@ -118,7 +118,7 @@ def _await_start(serving: Serving) -> None:
     while time.monotonic() < until:
         if serving.process.poll() is not None:
             raise RuntimeError(f"the server ended: {serving.log_text()}")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # not listening yet: asked again below
             serving.connect().close()
             return
         time.sleep(0.02)

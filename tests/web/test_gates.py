@@ -112,3 +112,11 @@ def test_a_route_without_a_gate_stops_the_start() -> None:
 
     with pytest.raises(RuntimeError, match="/forgotten has no gate"):
         map_places(app.routes, ())
+
+
+def test_what_is_no_route_of_one_address_stops_the_start_too() -> None:
+    app = FastAPI(openapi_url=None)
+    app.mount("/files", FastAPI())
+
+    with pytest.raises(TypeError, match="there is no gate for it"):
+        map_places(app.routes, ())

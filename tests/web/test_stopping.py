@@ -93,7 +93,7 @@ async def test_no_connection_is_left_behind(served: Callable[..., Serving], conn
 
     await asyncio.to_thread(serving.stop)
 
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError):  # the next line says how many are left
         await _until_true(conn, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'dormouse'")
     assert await conn.fetchval("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dormouse'") == 0
 

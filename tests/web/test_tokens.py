@@ -107,7 +107,7 @@ def test_the_previous_secret_opens_the_tick_and_nothing_else_does() -> None:
 
 
 def _opens(gate: Gate, token: str) -> bool:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Refused):  # the other answer
         gate.check([bearer(token)])
         return True
     return False

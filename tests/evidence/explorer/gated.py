@@ -136,8 +136,7 @@ class GatedConnection:
     def __init__(self, stock: Stock, raw: Any) -> None:
         self._stock = stock
         self.raw = raw
-        self.round_trips = 0
-        self.is_misplaced = False
+        self.round_trips = self.slow = self.misplaced = 0
         self._is_in_transaction = False
 
     @property
@@ -182,7 +181,7 @@ class GatedConnection:
         self._is_in_transaction = True
         try:
             yield
-        except BaseException:
+        except BaseException:  # raised again: an actor may be killed at any step
             await self._finish("ROLLBACK")
             raise
         else:
@@ -211,7 +210,7 @@ class GatedConnection:
             await self.raw.execute("BEGIN")
             try:
                 result = await method(sql, *args)
-            except BaseException:
+            except BaseException:  # raised again: an actor may be killed at any step
                 await self.raw.execute("ROLLBACK")
                 raise
         async with self._turn(f"{name} commit"):

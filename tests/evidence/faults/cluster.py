@@ -109,7 +109,7 @@ def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
             shutil.chown(place, user)
         yield place
     finally:
-        with contextlib.suppress(subprocess.CalledProcessError):
+        with contextlib.suppress(subprocess.CalledProcessError):  # the mount itself may have failed: nothing to undo
             subprocess.run(["umount", str(place)], check=True)
 
 

@@ -54,7 +54,7 @@ class Pipe:
     def reset(self) -> None:
         """End both ways, the client's with a RST."""
         end = self.writer.get_extra_info("socket")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the client has gone already
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
         self.back.close()
@@ -126,12 +126,12 @@ class Proxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _swallow(self, reader: asyncio.StreamReader) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # either end may go at any time
             while await reader.read(65536):
                 pass
 
     async def _ask(self, pipe: Pipe) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # either end may go at any time
             while chunk := await pipe.reader.read(65536):
                 if self.is_slow:
                     await asyncio.sleep(LATENCY_SECONDS)
@@ -140,7 +140,7 @@ class Proxy:
                     await pipe.back.drain()
 
     async def _answer(self, pipe: Pipe) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # either end may go at any time
             while chunk := await pipe.there.read(65536):
                 if pipe.is_struck:
                     chunk = self._spoil(pipe, chunk)

@@ -51,7 +51,7 @@ def _await_answer(serving: Serving) -> None:
     while time.monotonic() < until:
         if serving.process.poll() is not None:
             raise RuntimeError(f"the server ended: {serving.log_text()}")
-        with suppress(OSError):
+        with suppress(OSError):  # not listening yet: asked again below
             if serving.send(b"GET /livez HTTP/1.1\r\nHost: test\r\n\r\n").status == 200:
                 return
         time.sleep(0.02)

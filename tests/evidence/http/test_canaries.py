@@ -17,6 +17,7 @@ import pytest
 
 from app.config import secret_parts
 from app.web.admin.cookies import SESSION
+from app.web.gates import routes_of
 from tests.channels.http_server import HttpServer, answer, http_server
 from tests.channels.smtp_server import SmtpServer, smtp_server
 from tests.evidence.http import leaky
@@ -112,9 +113,9 @@ async def ask_wrongly(world: World, client: httpx.AsyncClient) -> None:
     """Send the request's word in every place of every route, with the right token and with a wrong one."""
     word, held = world.canaries.request, world.canaries.secrets
     tokens = ["x", word, held["CRON_SECRET"], held["API_TOKEN"], held["ADMIN_TOKEN"]]
-    for route in application().routes:
-        path = re.sub(r"\{[^}]*\}", word, route.path)  # type: ignore[attr-defined] # only routes of ours
-        for method in sorted(route.methods - {"HEAD"}):  # type: ignore[attr-defined] # only routes of ours
+    for route, methods in routes_of(application().routes):
+        path = re.sub(r"\{[^}]*\}", word, route.path)
+        for method in sorted(methods - {"HEAD"}):
             for token in tokens:
                 headers = bearer(token) | SAME_ORIGIN | {"User-Agent": word, "Cookie": f"{SESSION}={word}"}
                 url = f"{path}?{word}={word}&limit={word}&next={word}"
@@ -126,7 +127,7 @@ async def ask_wrongly(world: World, client: httpx.AsyncClient) -> None:
                 got = await client.request(method, url, headers=headers, **sends)
                 assert got.status_code < 500, (method, path, got.text)
                 if got.status_code >= 400:
-                    world.said[f"{method} {route.path} {tokens.index(token)}"] = got.text  # type: ignore[attr-defined]
+                    world.said[f"{method} {route.path} {tokens.index(token)}"] = got.text
 
 
 async def visit_all(world: World, client: httpx.AsyncClient) -> None:

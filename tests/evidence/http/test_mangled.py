@@ -21,6 +21,7 @@ from pydantic import SecretStr
 import app.web.admin
 from app.web.admin.cookies import SESSION
 from app.web.admin.sessions import open_session
+from app.web.gates import routes_of
 from tests.evidence.http.conftest import Serve
 from tests.evidence.http.tokens import ADMIN_TOKEN, application, token_for
 from tests.evidence.http.wire import Line
@@ -48,8 +49,7 @@ class Route:
 
 def routes() -> list[Route]:
     """Return all of the application's, the login and the way out excepted: they would end the run's own session."""
-    app = application()
-    found = {Route(method, route.path) for route in app.routes for method in route.methods or ()}  # type: ignore[attr-defined]
+    found = {Route(method, route.path) for route, methods in routes_of(application().routes) for method in methods}
     return sorted(
         (route for route in found if route.path not in {"/admin/logout", "/admin/login"}),
         key=lambda route: (route.path, route.method),

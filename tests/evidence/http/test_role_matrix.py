@@ -19,6 +19,7 @@ from app.config import Settings
 from app.main import create_app
 from app.web.admin.cookies import SESSION
 from app.web.admin.sessions import open_session
+from app.web.gates import routes_of
 from tests.evidence.http.tokens import ADMIN_TOKEN, API_TOKEN, CRON_SECRET, CRON_SECRET_PREVIOUS, SETTINGS, bearer
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -73,8 +74,8 @@ class Place:
 
 def places(app: FastAPI) -> list[Place]:
     found: dict[str, set[str]] = {}
-    for route in app.routes:
-        found.setdefault(route.path, set()).update(route.methods or ())  # type: ignore[attr-defined]
+    for route, methods in routes_of(app.routes):
+        found.setdefault(route.path, set()).update(methods)
     return [Place(template, frozenset(methods)) for template, methods in sorted(found.items())]
 
 

@@ -40,7 +40,7 @@ def main() -> None:
         while True:
             ready = {key.fd for key, _ in selector.select()}
             if heard in ready:
-                with contextlib.suppress(BlockingIOError):
+                with contextlib.suppress(BlockingIOError):  # read by an earlier turn
                     os.read(heard, 65536)
                 _reap(living)
             if CONTROL_READ in ready:
@@ -98,7 +98,7 @@ def _end(living: set[int]) -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError):  # who asked has gone: nobody listens
         os.write(CONTROL_WRITE, f"{line}\n".encode())
 
 

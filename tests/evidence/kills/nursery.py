@@ -30,7 +30,7 @@ class Child:
     def signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self.is_alive:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):  # it ended between the question and the signal
                 os.kill(self.pid, number)
 
     async def wait(self, seconds: float = 20.0) -> int:

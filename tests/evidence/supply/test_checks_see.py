@@ -1,5 +1,6 @@
 """Each check of `.ci/run` finds nothing here, and finds the fault that is planted for it."""
 
+import itertools
 import json
 import re
 import shutil
@@ -46,6 +47,28 @@ def load(text, name, connection):
     connection.execute(f"SELECT id FROM jobs WHERE kind = '{name}'")
     assert name
     return pickle.loads(text)
+"""
+
+OURSELVES = Path(__file__)
+EXCEPTION = re.compile(
+    r"# noqa|# type: ignore|# pragma: no cover|\bsuppress\(|except( \(?(Base)?Exception\b.*)?:|mark\.(skip\b|xfail)"
+)
+REASON = re.compile(r"# noqa: [A-Z0-9, ]+ - \w|# (?!noqa|type: ignore|pragma)\w+ \S")
+SILENT = """
+    import httpx  # noqa: PLC0415
+    found = route.path  # type: ignore[attr-defined]
+    with contextlib.suppress(OSError):
+    except Exception as error:
+    except:
+@pytest.mark.skip
+"""
+SPOKEN = """
+    import httpx  # noqa: PLC0415 - a cold start must not pay for it
+    found = route.path  # type: ignore[attr-defined]  # all routes have one
+    with contextlib.suppress(OSError):  # it may be gone
+    except Exception:
+        await finish()  # what was begun still ends
+    except ValueError:
 """
 
 
@@ -133,15 +156,29 @@ def test_no_file_of_the_program_switches_a_whole_check_off() -> None:
     blanket = [
         str(path) for path, text in texts.items() if re.search(r"# (ruff|flake8): noqa|# noqa(?!:)|# nosec", text)
     ]
-    bare = [
-        f"{path}: {line.strip()}"
-        for path, text in texts.items()
-        for line in text.splitlines()
-        if re.search(r"# noqa: S\d+", line) and not re.search(r"# noqa: [A-Z0-9, ]+ - \S", line)
-    ]
 
     assert blanket == []
-    assert bare == []
+
+
+def unexplained(text: str) -> list[str]:
+    """Return the lines of a program that make an exception to a rule and do not say why, there or on the next line."""
+    lines = [*text.splitlines(), ""]
+    return [
+        line.strip()
+        for line, following in itertools.pairwise(lines)
+        if EXCEPTION.search(line) and not REASON.search(line) and not REASON.search(following)
+    ]
+
+
+def test_every_exception_to_a_rule_says_why() -> None:
+    files = [path for folder in ("app", "migrations", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+
+    assert [f"{path}: {line}" for path in files if path != OURSELVES for line in unexplained(path.read_text())] == []
+
+
+def test_an_exception_that_says_nothing_would_be_found() -> None:
+    assert unexplained(SILENT) == [line.strip() for line in SILENT.splitlines() if line.strip()]
+    assert unexplained(SPOKEN) == []
 
 
 def test_a_pin_whose_hash_is_not_that_of_the_file_is_not_installed(run: Run, tmp_path: Path) -> None:
