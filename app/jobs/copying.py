@@ -18,11 +18,16 @@ from app.db import Connection
 LEAST = 2500  # below, three more round trips cost more than the COPY saves
 SAMPLE = 50
 
-# A batch that was enqueued before is found out by a few of its keys, before anything is written.
+# A batch that was enqueued before is found out by a few of its keys, before anything is written. Ids that follow one
+# another, as they do unless others enqueue in the same moment, are told by the first of them.
 DRAW = """
-    SELECT nextval((SELECT pg_get_serial_sequence('jobs', 'id')::regclass)) AS id
-    FROM generate_series(1, $1::int)
-    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE dedupe_key = ANY ($2::text[]))
+    WITH drawn AS MATERIALIZED (
+        SELECT nextval((SELECT pg_get_serial_sequence('jobs', 'id')::regclass)) AS id
+        FROM generate_series(1, $1::int)
+        WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE dedupe_key = ANY ($2::text[]))
+    )
+    SELECT min(id) AS first, CASE WHEN max(id) - min(id) >= $1::int THEN array_agg(id ORDER BY id) END AS each
+    FROM drawn
 """
 
 NOW = """
@@ -53,23 +58,20 @@ COLUMNS: tuple[tuple[str, Any, set[type]], ...] = (
 )
 
 
-async def copy_in(connection: Connection, jobs: Sequence[Any]) -> list[int] | None:
-    """Insert new *jobs* and return their ids in the order given, or None when COPY would not do: nothing is left then.
+async def copy_in(connection: Connection, columns: dict[str, list[Any]]) -> Sequence[int] | None:
+    """Insert new jobs and return their ids in the order given, or None when COPY would not do: nothing is left then.
 
-    *jobs* are NewJobs. It is a transaction of its own, or a savepoint in the caller's.
+    *columns* are those of `columns_of`. It is a transaction of its own, or a savepoint in the caller's.
     """
-    columns = _columns(jobs)
-    if columns is None:
-        return None
-    keys = columns.get("dedupe_key", [])
+    count, keys = len(columns["payload"]), columns.get("dedupe_key", [])
     try:
         async with connection.transaction():
-            drawn = await connection.fetch(DRAW, len(jobs), keys[:: max(1, len(keys) // SAMPLE)])
-            if not drawn:
+            drawn = await connection.fetchrow(DRAW, count, keys[:: max(1, len(keys) // SAMPLE)])
+            if drawn is None or drawn["first"] is None:
                 return None
             if "run_at" in columns:
                 columns["run_at"] = await _with_now(connection, columns["run_at"])
-            ids = [row[0] for row in drawn]
+            ids: Sequence[int] = drawn["each"] or range(drawn["first"], drawn["first"] + count)
             records = zip(ids, *columns.values(), strict=True)
             await connection.copy_records_to_table("jobs", records=records, columns=["id", *columns])
     except REFUSED:
@@ -77,8 +79,13 @@ async def copy_in(connection: Connection, jobs: Sequence[Any]) -> list[int] | No
     return ids
 
 
-def _columns(jobs: Sequence[Any]) -> dict[str, list[Any]] | None:
-    """Return what has to be written, column by column; None for a key that comes twice, or a value that is odd."""
+def columns_of(jobs: Sequence[Any]) -> dict[str, list[Any]] | None:
+    """Return what has to be written of *jobs*, NewJobs, column by column.
+
+    None when COPY would not do: there are too few of them, a key comes twice, or a value is odd.
+    """
+    if len(jobs) < LEAST:
+        return None
     columns = {"payload": [job.text for job in jobs]}
     for name, usual, types in COLUMNS:
         values = [getattr(job, name) for job in jobs]

@@ -3,11 +3,13 @@
 order committed = job exists; rolled back = job gone
 """
 
+import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import asyncpg
@@ -15,10 +17,11 @@ from pydantic_core import from_json
 
 from app.db import Connection
 from app.errors import BadInput
-from app.jobs.copying import LEAST, copy_in
+from app.jobs.copying import columns_of, copy_in
 
 PAYLOAD_BYTES = 262_144
 CHUNK = 10_000
+FEW = 250
 SHALLOW = 150
 ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -134,20 +137,54 @@ ENQUEUE_MANY = """
 """
 
 
-async def enqueue_many(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+async def enqueue_many(connection: Connection, jobs: Iterable[NewJob]) -> list[Enqueued]:
     """Insert *jobs* in the transaction of *connection* and return one result for each, in the order given.
 
-    Raise BadInput when any of them is refused; inside a transaction nothing of the batch then remains.
+    All or nothing, in a transaction of its own when the caller has none. A generator of jobs is run beside the
+    database, some thousands ahead of it: many are then enqueued in less time, and are never in memory as a whole.
+    Raise BadInput when any job is refused, and what the generator raises.
     """
+    source = iter(jobs)
+    chunk = await _next_chunk(source)
+    if len(chunk.jobs) < CHUNK:
+        return await _insert_chunk(connection, chunk)
     results: list[Enqueued] = []
-    for start in range(0, len(jobs), CHUNK):
-        results += await _insert_chunk(connection, jobs[start : start + CHUNK])
+    async with connection.transaction():
+        while chunk.jobs:
+            inserting = asyncio.create_task(_insert_chunk(connection, chunk))
+            try:
+                chunk = await _next_chunk(source)
+            except asyncio.CancelledError:
+                inserting.cancel()
+                raise
+            finally:  # whatever happens, nothing uses the connection any more when this function ends
+                results += await inserting
     return results
 
 
-async def _insert_chunk(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    if len(jobs) >= LEAST and (ids := await copy_in(connection, jobs)) is not None:
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Jobs that go in together; *columns* are as COPY takes them, None when it would not do."""
+
+    jobs: Sequence[NewJob]
+    columns: dict[str, list[Any]] | None
+
+
+async def _next_chunk(source: Iterator[NewJob]) -> _Chunk:
+    """Take a chunk, a few jobs at a time: between them the database is heard, and others have their turn."""
+    jobs: list[NewJob] = []
+    while len(jobs) < CHUNK and (few := list(islice(source, FEW))):
+        jobs += few
+        await asyncio.sleep(0)
+    return _Chunk(jobs, columns_of(jobs))
+
+
+async def _insert_chunk(connection: Connection, chunk: _Chunk) -> list[Enqueued]:
+    if chunk.columns is not None and (ids := await copy_in(connection, chunk.columns)) is not None:
         return [Enqueued(job_id, is_new=True) for job_id in ids]
+    jobs = chunk.jobs
+    if not jobs:
+        return []
     try:
         rows = await connection.fetch(
             ENQUEUE_MANY,

@@ -20,7 +20,6 @@ from app.log import setup_logging
 from app.migrate import migrate
 from app.tick import Budget
 
-CHUNK = 10_000
 TICK_JOBS = 10_000
 
 
@@ -34,22 +33,20 @@ async def single(dsn: str, jobs: int) -> float:
 
 
 async def bulk(dsn: str, jobs: int) -> float:
-    """Enqueue *jobs* in batches, each row with a dedupe key and a result of its own; return the seconds."""
-    return await _in_batches(dsn, jobs, has_keys=True)
+    """Enqueue *jobs* from a generator, each row with a dedupe key and a result of its own; return the seconds."""
+    return await _enqueue_all(dsn, jobs, has_keys=True)
 
 
 async def fill(dsn: str, jobs: int) -> float:
     """Enqueue *jobs* in bulk, without keys, for a drain."""
-    return await _in_batches(dsn, jobs, has_keys=False)
+    return await _enqueue_all(dsn, jobs, has_keys=False)
 
 
-async def _in_batches(dsn: str, jobs: int, *, has_keys: bool) -> float:
+async def _enqueue_all(dsn: str, jobs: int, *, has_keys: bool) -> float:
     connection = await asyncpg.connect(dsn)
-    began, taken = time.perf_counter(), 0
-    for start in range(0, jobs, CHUNK):
-        numbers = range(start, min(start + CHUNK, jobs))
-        batch = [NewJob("noop", {"n": n}, dedupe_key=f"key-{n}" if has_keys else None) for n in numbers]
-        taken += len({result.id for result in await enqueue_many(connection, batch)})
+    began = time.perf_counter()
+    made = (NewJob("noop", {"n": n}, dedupe_key=f"key-{n}" if has_keys else None) for n in range(jobs))
+    taken = len({result.id for result in await enqueue_many(connection, made)})
     if taken != jobs:
         raise SystemExit(f"{taken} rows for {jobs} jobs")
     return time.perf_counter() - began
